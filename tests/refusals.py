@@ -1,4 +1,4 @@
-"""What calls refuse: each error as the golden file of its room says it, ``tests/<room>/errors.txt``.
+"""What calls refuse: each error as the golden file ``tests/<room>/errors.txt`` says it.
 
 ``pytest tests/<room> --golden -n 0`` writes the file again; a person reads what changed.
 """
@@ -33,7 +33,7 @@ def golden(file: Path) -> dict[str, list[str]]:
 @pytest.fixture
 def refused(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
     """Give a function that makes a call, and holds its error against the golden text."""
-    said: list[str] = []
+    said: dict[str, None] = {}  # what several verbs say alike stands once
     name = re.sub(r"\s", " ", f"{request.path.name}::{request.node.name}")
 
     def call(function: Callable[..., Any], /, *args: Any, **options: Any) -> None:
@@ -42,14 +42,14 @@ def refused(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
         text = str(error.value)
         if "tmp_path" in request.fixturenames:
             text = text.replace(str(request.getfixturevalue("tmp_path")), "TMP")
-        said.append(f"{type(error.value).__name__}: {text}")
+        said[f"{type(error.value).__name__}: {text}"] = None
 
     yield call
     file = golden_file(request.path)
     if request.config.getoption("--golden"):
-        _written.setdefault(file, {})[name] = said
+        _written.setdefault(file, {})[name] = [*said]
     else:
-        assert said == golden(file).get(name)
+        assert [*said] == golden(file).get(name)
 
 
 def write() -> None:

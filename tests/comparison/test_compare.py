@@ -647,35 +647,33 @@ def test_few_resamples_work():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"baseline": "m9"}, "baseline must be one of 'm0', 'm1', not 'm9'"),
-        ({"test": "anova"}, "test must be one of 't', 'randomization', 'max_t', 'sequential', n"),
-        ({"correction": "sidak"}, "correction must be one of 'holm', 'bh', None"),
-        ({"confidence": 95}, "confidence must be a number between 0 and 1, not 95"),
-        ({"resamples": 0}, "resamples must be an integer ≥ 1, not 0"),
-        ({"seed": -1}, "seed must be an integer ≥ 0, not -1"),
-        ({"model": None}, "compare needs the column that names the systems, and none is"),
-        ({"users": "me"}, "users must be one of"),
+        {"baseline": "m9"},
+        {"test": "anova"},
+        {"correction": "sidak"},
+        {"confidence": 95},
+        {"resamples": 0},
+        {"seed": -1},
+        {"model": None},
+        {"users": "me"},
     ],
 )
-def test_bad_options(options, message):
-    with pytest.raises(ValueError, match=message):
-        compared([1.0, 2.0], [3.0, 1.0], **options)
+def test_bad_options(options, refused):
+    refused(compared, [1.0, 2.0], [3.0, 1.0], **options)
 
 
-def test_bad_data():
-    with pytest.raises(rf.RankingDataError, match="'model': only one system"):
-        compared([1.0, 2.0])
-    with pytest.raises(rf.RankingDataError, match="'users': compare makes a column of this name"):
-        judged([1.0], [2.0]).rename({"model": "users"}).rank.compare("rr", model="users")
-    with pytest.raises(rf.RankingDataError, match="'mean': summarize makes a column of this name"):
-        judged([1.0], [2.0]).rename({"model": "mean"}).rank.summarize("rr", model="mean")
+def test_bad_data(refused):
+    refused(compared, [1.0, 2.0])
+    refused(
+        lambda: judged([1.0], [2.0]).rename({"model": "users"}).rank.compare("rr", model="users")
+    )
+    refused(
+        lambda: judged([1.0], [2.0]).rename({"model": "mean"}).rank.summarize("rr", model="mean")
+    )
     lazy = judged([1.0], [2.0]).lazy().rank.compare("rr", baseline="m9")
-    with pytest.raises(ValueError, match="baseline must be one of"):
-        lazy.collect()
-    with pytest.raises(TypeError, match="has no keyword 'basline'; the nearest is 'baseline'"):
-        compared([1.0], [2.0], basline="m0")
+    refused(lazy.collect)
+    refused(compared, [1.0], [2.0], basline="m0")
 
 
 def test_a_missing_extra_says_what_to_install():
@@ -937,15 +935,14 @@ def test_users_without_a_relevant_item_are_left_out():
         assert got["users"].to_list() == [1, 1]
 
 
-def test_bad_diagnoses():
+def test_bad_diagnoses(refused):
     run, truth = with_hits([3], old=[1], new=[2])
-    for options, message in [
-        ({"k": 0, "baseline": "old"}, "k must be an integer ≥ 1"),
-        ({"k": 3, "baseline": "old", "bins": 0}, "bins must be an integer ≥ 1"),
-        ({"k": 3, "baseline": "older"}, "baseline must be one of 'new', 'old', not 'older'"),
+    for options in [
+        {"k": 0, "baseline": "old"},
+        {"k": 3, "baseline": "old", "bins": 0},
+        {"k": 3, "baseline": "older"},
     ]:
-        with pytest.raises(ValueError, match=message):
-            rf.stats.who_gained(run, options.pop("k"), truth=truth, **options)
+        refused(rf.stats.who_gained, run, options.pop("k"), truth=truth, **options)
 
 
 # ------------------------------------------------------------------ what is shared with per_user
@@ -999,11 +996,10 @@ def test_a_large_value_of_one_user_leaves_the_others_as_they_are():
     assert got["difference"].item() == pytest.approx((b - a).mean(), rel=1e-9)
 
 
-def test_values_without_squares_are_reported():
+def test_values_without_squares_are_reported(refused):
     x = pl.col("relevance").max().cast(pl.Float64).alias("x") * 1e150
     for call in (rf.compare, rf.summarize):
-        with pytest.raises(rf.RankingDataError, match="has no finite variance"):
-            call(RUN, x.alias("x"), truth=TRUTH.with_columns(relevance=pl.lit(1)), by="model")
+        refused(call, RUN, x.alias("x"), truth=TRUTH.with_columns(relevance=pl.lit(1)), by="model")
 
 
 def test_a_baseline_is_the_name_of_a_system():
@@ -1040,9 +1036,8 @@ def test_diagnose_returns_the_same_bits_in_each_call_and_order():
 
 
 @pytest.mark.parametrize("primary", [rf.metrics.hit_at(1), 3])
-def test_a_primary_metric_is_named(primary):
-    with pytest.raises(TypeError, match="primary must be the name of a metric, such as"):
-        rf.compare(RUN, "rr", "hit@1", truth=TRUTH, primary=primary)
+def test_a_primary_metric_is_named(primary, refused):
+    refused(rf.compare, RUN, "rr", "hit@1", truth=TRUTH, primary=primary)
 
 
 @pytest.mark.parametrize(("confidence", "users"), [(0.95, 20), (0.9, 10), (0.8, 5), (0.99, 100)])

@@ -114,11 +114,9 @@ def test_model_names_the_systems_and_by_the_segments(kind):
     assert got.lazy().collect().equals(expected.rename({"model": "system"}))
 
 
-def test_a_baseline_that_nobody_is_called_is_reported():
-    with pytest.raises(ValueError, match="baseline must be one of 'knn', 'pop', not 'als'$"):
-        rf.compare(RUN, "rr", truth=TRUTH, model="system", by="day", baseline="als")
-    with pytest.raises(TypeError, match="baseline must be the name of a system"):
-        rf.compare(RUN, "rr", truth=TRUTH, model="system", by="day", baseline=pl.lit("pop"))
+def test_a_baseline_that_nobody_is_called_is_reported(refused):
+    refused(rf.compare, RUN, "rr", truth=TRUTH, model="system", by="day", baseline="als")
+    refused(rf.compare, RUN, "rr", truth=TRUTH, model="system", by="day", baseline=pl.lit("pop"))
 
 
 # ------------------------------------------------------------------ one test over all folds
@@ -333,7 +331,6 @@ def test_other_groups_of_returning_users_are_judged_by_one_truth():
     assert got["recall"].to_list() == [0.5]
 
 
-def test_users_in_one_fold_each_are_reported_as_before():
+def test_users_in_one_fold_each_are_reported_as_before(refused):
     run = pl.DataFrame({"fold": [1, 2], "user": [1, 2], "item": [7, 7], "rank": [1, 1]})
-    with pytest.raises(rf.RankingDataError, match="no user is in two of its groups"):
-        run.rank.evaluate("rr", truth=run.select("user", "item"), by="fold")
+    refused(run.rank.evaluate, "rr", truth=run.select("user", "item"), by="fold")

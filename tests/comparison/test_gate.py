@@ -207,52 +207,39 @@ def test_segments_are_decided_by_themselves():
 
 
 @pytest.mark.parametrize(
-    ("metrics", "options", "message"),
+    ("metrics", "options"),
     [
-        (["rr"], {"baseline": "x"}, "baseline must be one of"),
-        (["rr"], {"undecided": "fail"}, "such as margin='1%', or undecided='pass'"),
-        (["gmap"], {"undecided": "fail"}, "is a geometric mean, whose ratio is tested"),
-        (
-            ["rr"],
-            {"undecided": "fail", "margin": 0.1, "test": "sequential"},
-            "no p-value of a loss of the margin: take test='t'",
-        ),
-        (["rr"], {"margin": 0.1, "test": "sequential"}, "has no p-value to correct for a margin"),
-        (["rr"], {"at_least": 90}, "at_least of 'rr' is 90, which no mean reaches: its values are"),
-        (["rr"], {"at_most": "x"}, "at_most of 'rr' must be a finite number, not 'x'"),
-        (["rr"], {"at_least": {"ap": 0.1}}, "at_least names 'ap'; the metrics are 'rr'"),
-        (["rr", "ap"], {"baseline": None, "at_least": {"ap": 0}}, "metric 'rr': it has no floor"),
-        (["rr"], {"baseline": None, "at_least": 0, "paired": False}, "paired=False without a bas"),
-        (
-            ["rr"],
-            {"baseline": None, "at_least": 0, "test": "max_t"},
-            "compares the means: leave it out",
-        ),
-        (["rr"], {"at_least": 0, "test": "sequential"}, "with a floor, whose interval is valid at"),
-        (["rr"], {"margin": 1}, "margin of 'rr' is 1, but no two values differ by more than 1: ta"),
-        (["rr"], {"margin": 5}, "than 1: take a smaller one, such as '5%'"),
-        (
-            ["rr"],
-            {"margin": "100%"},
-            "margin of 'rr' is '100%', the whole mean of the baseline: ta",
-        ),
-        (["rr"], {"margin": "250%"}, "the baseline: take a smaller one, such as '5%'"),
-        (["rr"], {"undecided": "maybe"}, "undecided must be one of 'fail', 'pass', not 'maybe'"),
-        (["rr"], {"interval": True}, "interval=True without a floor"),
-        (["rr"], {"baseline": None, "at_least": 0, "undecided": "pass"}, "with interval=True"),
-        (["rr"], {"baseline": None, "at_least": 0, "confidence": 0.9}, "with interval=True"),
-        (["rr"], {"test": "randomization"}, "test must be one of 't', 'max_t', 'sequential', not"),
-        (["rr"], {"margin": -0.1}, "margin of 'rr' must be a finite number ≥ 0, or a share"),
-        (["rr"], {"margin": {"ap": 0.1}}, "margin names 'ap'; the metrics are 'rr'"),
-        (["num_relevant"], {}, "metric 'num_relevant': neither direction is declared better"),
-        ([pl.col("rank").min().alias("x")], {}, "metric 'x': neither direction is declared better"),
-        (["personalization@2"], {}, "is one number of all lists, which has no interval"),
-        (["gmap"], {"margin": 0.1}, "is a geometric mean, whose ratio is tested"),
+        (["rr"], {"baseline": "x"}),
+        (["rr"], {"undecided": "fail"}),
+        (["gmap"], {"undecided": "fail"}),
+        (["rr"], {"undecided": "fail", "margin": 0.1, "test": "sequential"}),
+        (["rr"], {"margin": 0.1, "test": "sequential"}),
+        (["rr"], {"at_least": 90}),
+        (["rr"], {"at_most": "x"}),
+        (["rr"], {"at_least": {"ap": 0.1}}),
+        (["rr", "ap"], {"baseline": None, "at_least": {"ap": 0}}),
+        (["rr"], {"baseline": None, "at_least": 0, "paired": False}),
+        (["rr"], {"baseline": None, "at_least": 0, "test": "max_t"}),
+        (["rr"], {"at_least": 0, "test": "sequential"}),
+        (["rr"], {"margin": 1}),
+        (["rr"], {"margin": 5}),
+        (["rr"], {"margin": "100%"}),
+        (["rr"], {"margin": "250%"}),
+        (["rr"], {"undecided": "maybe"}),
+        (["rr"], {"interval": True}),
+        (["rr"], {"baseline": None, "at_least": 0, "undecided": "pass"}),
+        (["rr"], {"baseline": None, "at_least": 0, "confidence": 0.9}),
+        (["rr"], {"test": "randomization"}),
+        (["rr"], {"margin": -0.1}),
+        (["rr"], {"margin": {"ap": 0.1}}),
+        (["num_relevant"], {}),
+        ([pl.col("rank").min().alias("x")], {}),
+        (["personalization@2"], {}),
+        (["gmap"], {"margin": 0.1}),
     ],
 )
-def test_what_cannot_be_decided_raises(metrics, options, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        gate(RUNS, *metrics, truth=TRUTH, **{"baseline": "old", **options})
+def test_what_cannot_be_decided_raises(metrics, options, refused):
+    refused(gate, RUNS, *metrics, truth=TRUTH, **{"baseline": "old", **options})
 
 
 # ------------------------------------------------------------------ what a gate promises

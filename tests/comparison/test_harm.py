@@ -69,21 +69,20 @@ def test_a_row_per_segment_metric_and_system():
     assert runs.rank.stats.harm("rr", "mean_hit_rank", more_than=amounts, **options).equals(got)
 
 
-def test_wrong_calls_are_reported():
+def test_wrong_calls_are_reported(refused):
     table = values(OLD, NEW, w=1.0, shop=pl.col("user") // 2)
-    for options, text in (
-        ({"higher_is_better": None}, "metric 'v': neither direction is declared better"),
-        ({"more_than": -0.1}, "more_than of 'v' must be a finite number ≥ 0, not -0.1"),
-        ({"more_than": {"x": 0.1}}, "more_than names 'x'; the metrics are 'v'"),
-        ({"baseline": None}, "baseline of harm: name it, "),
-        ({"weights": "w"}, "harm has no weighted form"),
-        ({"cluster": "shop"}, "harm has no keyword 'cluster': summarize"),
-        ({"total": True}, "'total': evaluate, summarize, compare, gate and"),
-        ({"paired": False}, "'paired': compare, gate, report, table and plot.compare take it"),
-        ({"confidence": 95}, "confidence must be a number between 0 and 1"),
+    for options in (
+        {"higher_is_better": None},
+        {"more_than": -0.1},
+        {"more_than": {"x": 0.1}},
+        {"baseline": None},
+        {"weights": "w"},
+        {"cluster": "shop"},
+        {"total": True},
+        {"paired": False},
+        {"confidence": 95},
     ):
-        with pytest.raises((TypeError, ValueError), match=text):
-            rf.stats.harm(table, "v", **UP | options)
+        refused(rf.stats.harm, table, "v", **UP | options)
 
 
 def test_the_report_says_who_is_harmed():

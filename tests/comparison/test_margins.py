@@ -283,22 +283,21 @@ def test_metrics_of_all_lists_have_no_margin():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"margin": -0.1}, "margin of 'value' must be a finite number > 0, .* not -0.1"),
-        ({"margin": 0}, "margin of 'value' must be a finite number > 0, .* not 0"),
-        ({"margin": float("nan")}, "margin of 'value' must be a finite number > 0, .* not nan"),
-        ({"margin": float("inf")}, "margin of 'value' must be a finite number > 0, .* not inf"),
-        ({"margin": True}, "margin of 'value' must be a finite number > 0, .* not True"),
-        ({"margin": {"value": -1}}, "margin of 'value' must be a finite number > 0, .* not -1"),
-        ({"margin": {"ndgc@10": 0.1}}, "margin names 'ndgc@10'; the metrics are 'value'"),
-        ({"margin": 0.1, "test": "randomization"}, "margin bounds a difference of means"),
-        ({"margin": 0.1, "test": "max_t"}, "test='max_t' takes no margin: take 't'"),
+        {"margin": -0.1},
+        {"margin": 0},
+        {"margin": float("nan")},
+        {"margin": float("inf")},
+        {"margin": True},
+        {"margin": {"value": -1}},
+        {"margin": {"ndgc@10": 0.1}},
+        {"margin": 0.1, "test": "randomization"},
+        {"margin": 0.1, "test": "max_t"},
     ],
 )
-def test_bad_margins(options, message):
-    with pytest.raises(ValueError, match=message):
-        compared([1.0, 2.0], [3.0, 1.0], **options)
+def test_bad_margins(options, refused):
+    refused(compared, [1.0, 2.0], [3.0, 1.0], **options)
 
 
 @pytest.mark.parametrize("margin", [0.01, 0.05, "5%"])

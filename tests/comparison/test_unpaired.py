@@ -285,22 +285,20 @@ def test_a_margin_of_rare_values_is_not_tested():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"test": "max_t"}, "paired=False takes Welch's t test: test='max_t' is of paired"),
-        ({"paired": 0}, "paired must be True or False"),
+        {"test": "max_t"},
+        {"paired": 0},
     ],
 )
-def test_what_it_does_not_take_raises(options, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        compared(weeks(*drawn()), **options)
+def test_what_it_does_not_take_raises(options, refused):
+    refused(compared, weeks(*drawn()), **options)
 
 
-def test_metrics_of_all_lists_raise():
+def test_metrics_of_all_lists_raise(refused):
     run = pl.DataFrame({"week": ["a", "b"], "user": [1, 2], "item": 7, "rank": 1})
     items = pl.DataFrame({"item": [7, 8]})
-    with pytest.raises(ValueError, match="metric 'coverage@1' is one number of all lists"):
-        rf.compare(run, "coverage@1", items=items, model="week", paired=False)
+    refused(rf.compare, run, "coverage@1", items=items, model="week", paired=False)
 
 
 @pytest.mark.parametrize(

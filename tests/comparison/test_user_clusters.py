@@ -232,12 +232,13 @@ def test_notes_say_why_there_is_no_interval():
 # ------------------------------------------------------------------ what is refused
 
 
-def test_a_test_of_independent_users_refuses_clusters():
-    with pytest.raises(ValueError, match="test='sequential' takes users for independent"):
-        table(WHOSE, OLD, NEW).rank.compare(VALUE, cluster="customer", test="sequential")
+def test_a_test_of_independent_users_refuses_clusters(refused):
+    refused(
+        lambda: table(WHOSE, OLD, NEW).rank.compare(VALUE, cluster="customer", test="sequential")
+    )
 
 
-def test_bad_clusters_are_reported():
+def test_bad_clusters_are_reported(refused):
     judged = table(WHOSE, OLD, NEW)
     values = values_of(judged)
     one = pl.lit("a").alias("customer")
@@ -246,50 +247,37 @@ def test_bad_clusters_are_reported():
     two = two.otherwise("customer").alias("customer")
     nested = pl.concat_list("customer").alias("customer")
     cases = [
-        (one, "column 'customer': only one cluster, 'a'", "column 'customer': only one cluster"),
-        (
-            null,
-            "judged table, column 'customer': a user with a value has no cluster.*user=2",
-            "table of values, column 'customer': null cluster.*user=2",
-        ),
-        (
-            two,
-            "judged table, column 'customer': several clusters of one user.*Offending row: user=2",
-            "column 'customer': several clusters of one user.*Offending row: user=2, customer='z'",
-        ),
-        (nested, r"List\(String\) cannot be a cluster", r"List\(String\) cannot be a cluster"),
+        one,
+        null,
+        two,
+        nested,
     ]
-    for change, text, of_values in cases:
+    for change in cases:
         for verb in (rf.compare, rf.summarize):
-            with pytest.raises(rf.RankingDataError, match=text):
-                verb(judged.with_columns(change), VALUE, by="model", cluster="customer")
-        with pytest.raises(rf.RankingDataError, match=of_values):
-            rf.compare(values.with_columns(change), "value", cluster="customer")
-    with pytest.raises(rf.RankingDataError, match="only one cluster"):
-        rf.summarize(values.with_columns(one), "value", by="model", cluster="customer")
+            refused(verb, judged.with_columns(change), VALUE, by="model", cluster="customer")
+        refused(rf.compare, values.with_columns(change), "value", cluster="customer")
+    refused(rf.summarize, values.with_columns(one), "value", by="model", cluster="customer")
 
 
-def test_bad_clusters_of_a_truth_are_reported():
+def test_bad_clusters_of_a_truth_are_reported(refused):
     run = pl.DataFrame({"user": [1, 2] * 2, "item": [7] * 4, "rank": [1, 2, 2, 1]})
     run = run.with_columns(model=pl.Series(["old"] * 2 + ["new"] * 2))
     truth = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "who": ["x", "x", "y"]})
     cases = [
-        (truth.with_columns(who=pl.Series(["x", None, "y"])), "truth, column 'who': null cluster"),
-        (
-            truth.with_columns(who=pl.Series(["x", "z", "y"])),
-            "truth, column 'who': several clusters of one user.*user=1, who='z'",
-        ),
-        (truth.with_columns(who=pl.Series([1.0, float("nan"), 2.0])), "truth, column 'who': null"),
-        (truth.drop("who"), "cluster='who': the run or the truth must have this column; the"),
+        truth.with_columns(who=pl.Series(["x", None, "y"])),
+        truth.with_columns(who=pl.Series(["x", "z", "y"])),
+        truth.with_columns(who=pl.Series([1.0, float("nan"), 2.0])),
+        truth.drop("who"),
     ]
-    for frame, text in cases:
-        with pytest.raises(rf.RankingDataError, match=text):
-            run.rank.compare("rr", truth=frame, cluster="who")
+    for frame in cases:
+        refused(run.rank.compare, "rr", truth=frame, cluster="who")
     more = run.join(truth.unique("user").select("user", "who"), on="user")
-    with pytest.raises(rf.RankingDataError, match="run, column 'who': a user with a value has no"):
-        more[:3].rank.compare(
-            "rr", truth=pl.DataFrame({"user": [1, 2, 3], "item": [7] * 3}), cluster="who"
-        )
+    refused(
+        more[:3].rank.compare,
+        "rr",
+        truth=pl.DataFrame({"user": [1, 2, 3], "item": [7] * 3}),
+        cluster="who",
+    )
 
 
 def test_bad_calls_are_reported():
@@ -309,7 +297,7 @@ def test_bad_calls_are_reported():
         judged.rank.evaluate(VALUE, cluster="customer")
 
 
-def test_a_user_who_returns_in_another_cluster_is_reported():
+def test_a_user_who_returns_in_another_cluster_is_reported(refused):
     judged = table(WHOSE, OLD, NEW)
     other = judged.with_columns(day=2, customer=pl.lit("q"))
     values = values_of(judged).with_columns(day=1)
@@ -317,8 +305,7 @@ def test_a_user_who_returns_in_another_cluster_is_reported():
     options = {"by": ["model", "day"], "cluster": "customer"}
     assert both.rank.compare("value", **options).height == 2
     for verb in (rf.compare, rf.summarize):
-        with pytest.raises(rf.RankingDataError, match="several clusters of one user"):
-            verb(both, "value", total=True, **options)
+        refused(verb, both, "value", total=True, **options)
 
 
 # ------------------------------------------------------------------ coverage

@@ -158,11 +158,10 @@ def test_a_note_names_them_from_5_percent_on(missed, told):
     assert ("no list" in (summary["note"] or "")) == told
 
 
-def test_a_column_of_this_name_is_refused():
+def test_a_column_of_this_name_is_refused(refused):
     run = RUN.rename({"model": "num_missed"})
     for verb in (rf.summarize, rf.compare):
-        with pytest.raises(rf.RankingDataError, match=r"makes a column of this name: rename it"):
-            verb(run, "rr", truth=TRUTH, model="num_missed")
+        refused(verb, run, "rr", truth=TRUTH, model="num_missed")
 
 
 # ------------------------------------------------------------------ who_gained and charts

@@ -167,20 +167,13 @@ def test_what_breaks_a_rule_is_reported(run, other, message, lazy):
     assert str(error.value).startswith(message)
 
 
-def test_what_the_call_forbids_is_reported_at_once():
+def test_what_the_call_forbids_is_reported_at_once(refused):
     run = run_of([1, 2])
     for p in (0, 1, "x", None):
-        with pytest.raises(ValueError, match="p must be a number between 0 and 1"):
-            rf.runs.rbo(run, run, p=p)
-    with pytest.raises(ValueError, match="deeper than 1,000,000 ranks: use a smaller"):
-        rf.runs.rbo(run, run, p=0.999999)
-    with pytest.raises(ValueError, match="k must be an integer ≥ 1, not 0"):
-        rf.runs.rbo(run, run, k=0)
-    with pytest.raises(rf.RankingDataError, match="other run: no column 'item' for item"):
-        rf.runs.rbo(run, run.rename({"item": "sku"}))
-    with pytest.raises(rf.RankingDataError, match="it is Int64 in the run and String in the"):
-        rf.runs.rbo(run, run.with_columns(pl.col("item").cast(pl.String)))
-    with pytest.raises(rf.RankingDataError, match="'rbo': rbo makes a column of this name"):
-        rf.runs.rbo(run.with_columns(rbo=1), run, by="rbo")
-    with pytest.raises(rf.RankingDataError, match="no user is in two of its groups, and the other"):
-        rf.runs.rbo(run_of([1], [2]).with_columns(fold="user"), run_of([1], [2]), by="fold")
+        refused(rf.runs.rbo, run, run, p=p)
+    refused(rf.runs.rbo, run, run, p=0.999999)
+    refused(rf.runs.rbo, run, run, k=0)
+    refused(rf.runs.rbo, run, run.rename({"item": "sku"}))
+    refused(rf.runs.rbo, run, run.with_columns(pl.col("item").cast(pl.String)))
+    refused(rf.runs.rbo, run.with_columns(rbo=1), run, by="rbo")
+    refused(rf.runs.rbo, run_of([1], [2]).with_columns(fold="user"), run_of([1], [2]), by="fold")

@@ -174,14 +174,11 @@ def test_beside_bounds_and_numbers_of_all_lists():
     assert both["auc_users"].item() < both["users"].item()
 
 
-def test_bad_calls_are_refused():
-    with pytest.raises(TypeError, match="count_users must be True or False, not 1"):
-        A.rank.evaluate("ap", truth=TRUTH, count_users=1)
+def test_bad_calls_are_refused(refused):
+    refused(A.rank.evaluate, "ap", truth=TRUTH, count_users=1)
     own = pl.col("relevance").max().alias("ap_users")
-    with pytest.raises(ValueError, match="two output columns are called 'ap_users'"):
-        A.rank.evaluate("ap", own, truth=TRUTH, count_users=True)
-    with pytest.raises(TypeError, match="has no keyword 'count_users'"):
-        A.rank.summarize("ap", truth=TRUTH, count_users=True)
+    refused(A.rank.evaluate, "ap", own, truth=TRUTH, count_users=True)
+    refused(A.rank.summarize, "ap", truth=TRUTH, count_users=True)
 
 
 @pytest.mark.parametrize("total", [False, True])

@@ -185,7 +185,7 @@ def test_a_column_has_the_direction_that_is_declared():
 
 
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
-def test_a_value_outside_the_limits_is_an_error_with_its_row(kind):
+def test_a_value_outside_the_limits_is_an_error_with_its_row(kind, refused):
     values = ready([1.0, None, 3.0], [2.0, 5.0, 5.0])
     values = values.lazy() if kind == "lazy" else values
 
@@ -193,12 +193,9 @@ def test_a_value_outside_the_limits_is_an_error_with_its_row(kind):
         return rf.summarize(table, name, by="model", **limits).lazy().collect()
 
     assert len(summary(values, value_range={"rmse": (1, 5)})) == 2
-    text = r"'rmse': a value outside 1 to 4.*value_range=\{'rmse'.*model='m1', user=1, rmse=5"
-    with pytest.raises(rf.RankingDataError, match=text):
-        summary(values, value_range={"rmse": (1, 4)})
+    refused(summary, values, value_range={"rmse": (1, 4)})
     named = values.rename({"rmse": "ndcg@10"})
-    with pytest.raises(rf.RankingDataError, match="column 'ndcg@10': a value outside 0 to 1, the"):
-        summary(named, "ndcg@10")
+    refused(summary, named, "ndcg@10")
     assert len(summary(named, "ndcg@10", value_range={"ndcg@10": (0, 100)})) == 2
     dust = named.with_columns(pl.col("ndcg@10").clip(upper_bound=1 + 1e-12))
     assert len(summary(dust, "ndcg@10")) == 2
@@ -249,24 +246,19 @@ def test_a_typo_in_a_column_is_that_of_the_column(option):
         rf.compare(GOOD, "rsme", **option)
 
 
-def test_directions_and_limits_that_cannot_be_read_are_reported():
+def test_directions_and_limits_that_cannot_be_read_are_reported(refused):
     wrong = [
-        ({"value_range": {"rsme": (0, 1)}}, "value_range names 'rsme'; the columns are 'rmse'"),
-        (
-            {"value_range": {"rmse": (1, 0)}},
-            r"value_range of 'rmse' must be two numbers.*not \(1, 0\)",
-        ),
-        ({"value_range": {"rmse": (0, NAN)}}, "value_range of 'rmse' must be two numbers"),
-        ({"value_range": (0, 1)}, r"value_range must be a mapping such as .*, not \(0, 1\)"),
-        ({"higher_is_better": {"rmse": 1}}, "must be True, False or None, not 1"),
-        ({"higher_is_better": True}, "higher_is_better must be a mapping such as"),
+        {"value_range": {"rsme": (0, 1)}},
+        {"value_range": {"rmse": (1, 0)}},
+        {"value_range": {"rmse": (0, NAN)}},
+        {"value_range": (0, 1)},
+        {"higher_is_better": {"rmse": 1}},
+        {"higher_is_better": True},
     ]
-    for options, text in wrong:
-        with pytest.raises((TypeError, ValueError), match=text):
-            rf.compare(GOOD, "rmse", **options)
+    for options in wrong:
+        refused(rf.compare, GOOD, "rmse", **options)
     for option in ({"value_range": {"rr": (0, 1)}}, {"higher_is_better": {"rr": True}}):
-        with pytest.raises(ValueError, match="only to a table of values.*rf.register"):
-            rf.compare(RUN, "rr", truth=TRUTH, **option)
+        refused(rf.compare, RUN, "rr", truth=TRUTH, **option)
 
 
 # ------------------------------------------------------------------ what is refused
@@ -280,31 +272,30 @@ def put(name, values, **options):
 
 
 @pytest.mark.parametrize(
-    ("frame", "text"),
+    "frame",
     [
-        (pl.concat([GOOD, GOOD[:1]]), r"column 'user': duplicate \(model, user\): .*user=0"),
-        (put("rmse", [1, NAN, 2, 3]), "column 'rmse': NaN or infinite value: use null where"),
-        (put("rmse", [1, 2, INF, 3]), "column 'rmse': NaN or infinite value.*rmse=inf"),
-        (put("rmse", list("abcd")), "column 'rmse': String is not a number: cast it"),
-        (put("user", [0, None, 0, 1]), "column 'user': null user: drop the row"),
-        (put("model", ["a", "a", None, "b"]), "column 'model': null group"),
-        (put("user", [[1], [2], [1], [2]]), "column 'user': List.Int64. cannot be an id"),
-        (GOOD.clear(), "table of values: it is empty"),
-        (GOOD.drop("rmse"), "no column 'rmse'; it has no column of numbers; if it has lists, name"),
-        (GOOD.drop("user"), "no column 'user'"),
-        (put("w", [1, -1, 1, 1]), "column 'w': negative weight"),
-        (put("w", [1, None, 1, 1]), "column 'w': null weight"),
-        (put("w", [1, NAN, 1, 1]), "column 'w': NaN or infinite weight"),
-        (put("w", list("abcd")), "column 'w': String cannot be a weight"),
-        (put("w", [0, 0, 0, 0]), "every user with a value of 'rmse' has the weight 0"),
+        pl.concat([GOOD, GOOD[:1]]),
+        put("rmse", [1, NAN, 2, 3]),
+        put("rmse", [1, 2, INF, 3]),
+        put("rmse", list("abcd")),
+        put("user", [0, None, 0, 1]),
+        put("model", ["a", "a", None, "b"]),
+        put("user", [[1], [2], [1], [2]]),
+        GOOD.clear(),
+        GOOD.drop("rmse"),
+        GOOD.drop("user"),
+        put("w", [1, -1, 1, 1]),
+        put("w", [1, None, 1, 1]),
+        put("w", [1, NAN, 1, 1]),
+        put("w", list("abcd")),
+        put("w", [0, 0, 0, 0]),
     ],
 )
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
 @pytest.mark.parametrize("verb", [rf.compare, rf.summarize])
-def test_bad_tables_are_reported(verb, kind, frame, text):
+def test_bad_tables_are_reported(verb, kind, frame, refused):
     frame = frame.lazy() if kind == "lazy" else frame
-    with pytest.raises(rf.RankingDataError, match=text):
-        verb(frame, "rmse", by="model", weights="w").lazy().collect()
+    refused(lambda: verb(frame, "rmse", by="model", weights="w").lazy().collect())
 
 
 def test_a_user_has_one_weight_in_all_systems():

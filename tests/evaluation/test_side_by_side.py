@@ -156,43 +156,34 @@ def test_systems_have_any_type():
 
 
 @pytest.mark.parametrize(
-    ("user", "options", "text"),
+    ("user", "options"),
     [
-        (9, {}, "user 9 has no list of 'old' or 'new'; the run has users like 1"),
-        ("1", {}, "user '1': the ids of column 'user' are Int64"),
-        (1, {"baseline": "odl"}, "baseline must be one of 'old', 'new', not 'odl'"),
-        (1, {"k": 0}, "k must be an integer ≥ 1, not 0"),
+        (9, {}),
+        ("1", {}),
+        (1, {"baseline": "odl"}),
+        (1, {"k": 0}),
     ],
 )
-def test_what_cannot_be_shown_raises(user, options, text):
-    with pytest.raises(ValueError, match=text):
-        rf.runs.side_by_side(RUNS, user, **options)
+def test_what_cannot_be_shown_raises(user, options, refused):
+    refused(rf.runs.side_by_side, RUNS, user, **options)
 
 
-def test_no_system_cannot_be_named():
-    with pytest.raises(ValueError, match="baseline='old': the run has no systems"):
-        rf.runs.side_by_side(OLD, 1, baseline="old")
+def test_no_system_cannot_be_named(refused):
+    refused(rf.runs.side_by_side, OLD, 1, baseline="old")
 
 
 @pytest.mark.parametrize("name", ["rank", "moved", "old_grade"])
-def test_a_system_named_like_a_column_that_is_made_raises(name):
-    with pytest.raises(
-        rf.RankingDataError, match=f"system '.*': side_by_side makes two columns '{name}'"
-    ):
-        rf.runs.side_by_side({"old": OLD, name: NEW}, 1, truth=TRUTH, baseline="old")
+def test_a_system_named_like_a_column_that_is_made_raises(name, refused):
+    refused(rf.runs.side_by_side, {"old": OLD, name: NEW}, 1, truth=TRUTH, baseline="old")
 
 
-def test_bad_rows_of_the_user_raise_and_those_of_others_do_not():
+def test_bad_rows_of_the_user_raise_and_those_of_others_do_not(refused):
     bad = OLD.with_columns(rank=pl.Series([1, 2, 2, 0]))
-    with pytest.raises(rf.RankingDataError, match="two items of one user have the same rank"):
-        rf.runs.side_by_side(bad, 1)
-    with pytest.raises(rf.RankingDataError, match="a rank that is not an integer ≥ 1"):
-        rf.runs.side_by_side(bad, 2)
+    refused(rf.runs.side_by_side, bad, 1)
+    refused(rf.runs.side_by_side, bad, 2)
     assert rf.runs.side_by_side(OLD.with_columns(rank=pl.Series([1, 2, 3, 0])), 1).height == 3
-    with pytest.raises(rf.RankingDataError, match="blocks of ties"):
-        rf.runs.side_by_side(OLD.with_columns(tied=1), 1)
-    with pytest.raises(rf.RankingDataError, match="run: it is empty"):
-        rf.runs.side_by_side(rf.runs.stack(RUNS).clear(), 1)
+    refused(rf.runs.side_by_side, OLD.with_columns(tied=1), 1)
+    refused(lambda: rf.runs.side_by_side(rf.runs.stack(RUNS).clear(), 1))
 
 
 def test_an_item_of_several_subtopics_is_shown_once():
@@ -215,42 +206,21 @@ def test_the_text_of_the_query_comes_first():
 
 
 @pytest.mark.parametrize(
-    ("queries", "text"),
+    "queries",
     [
-        (
-            pl.DataFrame({"query": [1], "text": ["shoes"]}),
-            "queries=: no column 'user' for user; it has 'query', 'text'; name it with user=, or "
-            "rename it: names must be the same in all tables",
-        ),
-        (
-            pl.DataFrame({"user": [1], "hits": [2]}),
-            r"queries=: no column of text beside 'user'; it has 'hits' \(Int64\): cast one to",
-        ),
-        (
-            pl.DataFrame({"user": [1, 1], "text": ["shoes", "boots"]}),
-            "queries=, column 'user': duplicate user: keep one row per user",
-        ),
-        (
-            pl.DataFrame({"user": [1, None], "text": ["shoes", "boots"]}),
-            "queries=, column 'user': null user: drop the row",
-        ),
-        (
-            pl.DataFrame({"user": ["1"], "text": ["shoes"]}),
-            "it is Int64 in the run and String in the queries=",
-        ),
-        (pl.DataFrame({"user": [1], "text": ["a"]}).clear(), "queries=: it is empty"),
-        (
-            pl.DataFrame({"user": [1], "moved": ["a"]}),
-            "queries=, column 'moved': side_by_side makes two columns 'moved' of it: rename it",
-        ),
+        pl.DataFrame({"query": [1], "text": ["shoes"]}),
+        pl.DataFrame({"user": [1], "hits": [2]}),
+        pl.DataFrame({"user": [1, 1], "text": ["shoes", "boots"]}),
+        pl.DataFrame({"user": [1, None], "text": ["shoes", "boots"]}),
+        pl.DataFrame({"user": ["1"], "text": ["shoes"]}),
+        pl.DataFrame({"user": [1], "text": ["a"]}).clear(),
+        pl.DataFrame({"user": [1], "moved": ["a"]}),
     ],
 )
-def test_queries_that_cannot_be_read_raise(queries, text):
-    with pytest.raises(rf.RankingDataError, match=text):
-        rf.runs.side_by_side(RUNS, 1, queries=queries)
+def test_queries_that_cannot_be_read_raise(queries, refused):
+    refused(rf.runs.side_by_side, RUNS, 1, queries=queries)
     if "moved" not in queries:
-        with pytest.raises(rf.RankingDataError, match=text):
-            rf.report(RUNS, "rr", truth=TRUTH, baseline="old", queries=queries)
+        refused(rf.report, RUNS, "rr", truth=TRUTH, baseline="old", queries=queries)
 
 
 def test_a_dict_of_texts_names_the_frame_to_pass():

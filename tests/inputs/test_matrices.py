@@ -119,7 +119,7 @@ def test_scores_that_only_64_bits_distinguish():
 
 
 @pytest.mark.parametrize("cells", [1, 7, 100])
-def test_slices_make_no_difference(monkeypatch, cells):
+def test_slices_make_no_difference(monkeypatch, cells, refused):
     scores = drawn("float32")
     expected = oracle(scores, 5)
     monkeypatch.setattr(_sizes, "CELLS_OF_MATRIX", cells)
@@ -128,8 +128,7 @@ def test_slices_make_no_difference(monkeypatch, cells):
     wide = np.repeat(scores, 2, axis=1)
     assert_frame_equal(rf.from_scores(wide[:, ::2], k=5), expected)
     scores[20, 3] = NAN
-    with pytest.raises(rf.RankingDataError, match="user=20, item=3, at row 20, column 3"):
-        rf.from_scores(scores, k=5)
+    refused(rf.from_scores, scores, k=5)
 
 
 @pytest.mark.parametrize("levels", [2, 60, 10**6])
@@ -216,13 +215,12 @@ def test_tensors():
     assert rf.from_grades(Lent(np.array([[0, 2]]))).rows() == [(0, 1, 2)]
 
 
-def test_a_tensor_that_numpy_cannot_read():
+def test_a_tensor_that_numpy_cannot_read(refused):
     class Odd:
         def __array__(self, dtype=None, copy=None):
             raise TypeError("Got unsupported ScalarType BFloat16\nand more")
 
-    with pytest.raises(TypeError, match=r"^scores: numpy cannot read .*Odd \(Got .* BFloat16\): "):
-        rf.from_scores(Odd())
+    refused(rf.from_scores, Odd())
 
 
 # ------------------------------------------------------------------ rows without a candidate
@@ -254,130 +252,74 @@ SEEN = pl.DataFrame({"user": [0], "item": [1]})
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    "call",
     [
-        (
-            lambda: rf.from_scores([[0.1, NAN]], user_ids=["u"], item_ids=["a", "b"], user="uid"),
-            "scores: NaN: give candidates a finite score and other cells −inf. "
-            "Offending cell: uid='u', item='b', at row 0, column 1",
-        ),
-        (lambda: rf.from_scores([[0.1, NAN, 3]], k=1), "scores: NaN"),
-        (lambda: rf.from_scores([[-INF, NAN, -INF]], k=2), "scores: NaN"),
-        (lambda: rf.from_scores([[0.1, INF]], k=1), "scores: infinite score"),
-        (lambda: rf.from_scores([[0.1, -INF]], descending=False), "scores: infinite score"),
-        (lambda: rf.from_scores([[0.1, NAN]], k=1, descending=False), "and other cells inf"),
-        (lambda: rf.from_scores([[-INF]]), "scores: no cell is a candidate: each is −inf"),
-        (
-            lambda: rf.from_scores([[1, 2], [3]]),
-            "scores: rows of different lengths: give each row one cell per item. Offending row: 1, "
-            "which has 1 where row 0 has 2",
-        ),
-        (
-            lambda: rf.from_scores([1, 2]),
-            "scores: it has 1 dimension: it must have two, users × items",
-        ),
-        (lambda: rf.from_scores(np.zeros((2, 2, 2))), "scores: it has 3 dimensions"),
-        (lambda: rf.from_scores([]), "scores: it is empty"),
-        (lambda: rf.from_scores(np.zeros((0, 3))), "scores: it is empty"),
-        (lambda: rf.from_scores([[1 + 1j]]), "scores: complex128 cannot be a score: cast it to"),
-        (lambda: rf.from_scores([[None, 1]]), "scores: object cannot be a score"),
-        (lambda: rf.from_scores([["a"]]), "scores: <U1 cannot be a score"),
-        (lambda: rf.from_scores([[True]]), "scores: bool cannot be a score"),
-        (lambda: rf.from_scores(np.zeros((1, 1), np.longdouble)), "cannot be a score"),
-        (
-            lambda: rf.from_scores(SCORES, user_ids=[1]),
-            "user_ids: it has 1 ids, and scores has 2 rows: give one id to each",
-        ),
-        (lambda: rf.from_scores(SCORES, item_ids=[1]), "item_ids: it has 1 ids, and scores has 3"),
-        (
-            lambda: rf.from_scores(SCORES, item_ids=["a", "b", "a"]),
-            "item_ids: duplicate id: keep one. Offending id: 'a', at 0, 2",
-        ),
-        (
-            lambda: rf.from_scores(SCORES, user_ids=["a", None]),
-            "user_ids: null or NaN id: fill it in. Offending place: 1",
-        ),
-        (lambda: rf.from_scores(SCORES, user_ids=[0.5, NAN]), "user_ids: null or NaN id"),
-        (lambda: rf.from_scores(SCORES, user_ids=[[1], [2]]), "cannot be an id: use text"),
-        (
-            lambda: rf.from_scores(SCORES, user_ids=[1, "a"]),
-            "user_ids: its values have no common polars type",
-        ),
-        (lambda: rf.from_scores(SCORES, user_ids=np.ones((2, 1))), "user_ids: it has 2 dimensions"),
-        (
-            lambda: rf.from_grades([[0, 1.0], [NAN, 0]], item_ids=["a", "b"]),
-            "matrix: NaN or infinite relevance: use a finite grade, or 0 if the item is unjudged. "
-            "Offending cell: user=1, item='a', at row 1, column 0",
-        ),
-        (lambda: rf.from_grades(sparse.csr_array([[0, INF]])), "user=0, item=1, at row 0, column"),
-        (lambda: rf.from_grades([[0, 0]]), "matrix: it is empty: no cell has a grade"),
-        (lambda: rf.from_grades(np.zeros((0, 2))), "matrix: it is empty"),
-        (lambda: rf.from_grades([[0, 1], [1]]), "matrix: rows of different lengths"),
-        (lambda: rf.from_grades([0, 1]), "matrix: it has 1 dimension"),
-        (lambda: rf.from_grades([["a"]]), "matrix: <U1 cannot be a relevance"),
-        (
-            lambda: rf.from_grades(sparse.csr_array([[1j]])),
-            "matrix: complex128 cannot be a relevance",
-        ),
-        (lambda: rf.from_grades([[1]], user_ids=[1, 2]), "user_ids: it has 2 ids, and matrix has"),
-        (lambda: rf.from_grades([[1]], item_ids=[1, 2]), "item_ids: it has 2 ids, and matrix has"),
+        lambda: rf.from_scores([[0.1, NAN]], user_ids=["u"], item_ids=["a", "b"], user="uid"),
+        lambda: rf.from_scores([[0.1, NAN, 3]], k=1),
+        lambda: rf.from_scores([[-INF, NAN, -INF]], k=2),
+        lambda: rf.from_scores([[0.1, INF]], k=1),
+        lambda: rf.from_scores([[0.1, -INF]], descending=False),
+        lambda: rf.from_scores([[0.1, NAN]], k=1, descending=False),
+        lambda: rf.from_scores([[-INF]]),
+        lambda: rf.from_scores([[1, 2], [3]]),
+        lambda: rf.from_scores([1, 2]),
+        lambda: rf.from_scores(np.zeros((2, 2, 2))),
+        lambda: rf.from_scores([]),
+        lambda: rf.from_scores(np.zeros((0, 3))),
+        lambda: rf.from_scores([[1 + 1j]]),
+        lambda: rf.from_scores([[None, 1]]),
+        lambda: rf.from_scores([["a"]]),
+        lambda: rf.from_scores([[True]]),
+        lambda: rf.from_scores(np.zeros((1, 1), np.longdouble)),
+        lambda: rf.from_scores(SCORES, user_ids=[1]),
+        lambda: rf.from_scores(SCORES, item_ids=[1]),
+        lambda: rf.from_scores(SCORES, item_ids=["a", "b", "a"]),
+        lambda: rf.from_scores(SCORES, user_ids=["a", None]),
+        lambda: rf.from_scores(SCORES, user_ids=[0.5, NAN]),
+        lambda: rf.from_scores(SCORES, user_ids=[[1], [2]]),
+        lambda: rf.from_scores(SCORES, user_ids=[1, "a"]),
+        lambda: rf.from_scores(SCORES, user_ids=np.ones((2, 1))),
+        lambda: rf.from_grades([[0, 1.0], [NAN, 0]], item_ids=["a", "b"]),
+        lambda: rf.from_grades(sparse.csr_array([[0, INF]])),
+        lambda: rf.from_grades([[0, 0]]),
+        lambda: rf.from_grades(np.zeros((0, 2))),
+        lambda: rf.from_grades([[0, 1], [1]]),
+        lambda: rf.from_grades([0, 1]),
+        lambda: rf.from_grades([["a"]]),
+        lambda: rf.from_grades(sparse.csr_array([[1j]])),
+        lambda: rf.from_grades([[1]], user_ids=[1, 2]),
+        lambda: rf.from_grades([[1]], item_ids=[1, 2]),
     ],
 )
-def test_bad_data_gets_an_error(call, message):
-    with pytest.raises(rf.RankingDataError) as error:
-        call()
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+def test_bad_data_gets_an_error(call, refused):
+    refused(call)
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    "call",
     [
-        (lambda: rf.from_scores(SCORES, k=0), ValueError, "k must be an integer ≥ 1, not 0"),
-        (lambda: rf.from_scores(SCORES, k=1.0), ValueError, "k must be an integer ≥ 1, not 1.0"),
-        (lambda: rf.from_scores(SCORES, k=True), ValueError, "k must be an integer ≥ 1, not True"),
-        (lambda: rf.from_scores(SCORES, descending=1), TypeError, "descending must be True or Fa"),
-        (
-            lambda: rf.from_scores(SCORES, user="rank"),
-            ValueError,
-            "from_scores: user, item, score and rank need different names, not ['rank', 'item', ",
-        ),
-        (
-            lambda: rf.from_grades(SCORES, relevance="item"),
-            ValueError,
-            "from_grades: user, item and relevance need different names",
-        ),
-        (lambda: rf.from_scores(SCORES, item=1), TypeError, "item= must be the name of a column"),
-        (
-            lambda: rf.from_scores(5),
-            TypeError,
-            "scores: it must be a matrix, users × items, not int",
-        ),
-        (lambda: rf.from_scores("scores"), TypeError, "not str"),
-        (
-            lambda: rf.from_grades(None),
-            TypeError,
-            "matrix: it must be a matrix, users × items, not",
-        ),
-        (lambda: rf.from_scores(SEEN), TypeError, "scores: it is a table, polars DataFrame: for"),
-        (lambda: rf.from_scores(SEEN.lazy()), TypeError, "it is a table, polars LazyFrame"),
-        (lambda: rf.from_grades(SEEN), TypeError, "matrix: it is a table"),
-        (lambda: rf.from_scores(sparse.csr_array(SCORES)), TypeError, "scores: it is sparse"),
-        (lambda: rf.from_scores(np.ma.array(SCORES)), TypeError, "scores: it is a masked array"),
-        (
-            lambda: rf.from_scores(block for block in [SCORES]),
-            TypeError,
-            "not generator; of batches: pl.concat([rf.from_scores(x, user_ids=ids) for ids, x in",
-        ),
-        (lambda: rf.from_scores(SCORES, user_ids="ab"), TypeError, "user_ids: it must be a sequen"),
-        (lambda: rf.from_scores(SCORES, user_ids=SEEN), TypeError, "not polars DataFrame"),
+        lambda: rf.from_scores(SCORES, k=0),
+        lambda: rf.from_scores(SCORES, k=1.0),
+        lambda: rf.from_scores(SCORES, k=True),
+        lambda: rf.from_scores(SCORES, descending=1),
+        lambda: rf.from_scores(SCORES, user="rank"),
+        lambda: rf.from_grades(SCORES, relevance="item"),
+        lambda: rf.from_scores(SCORES, item=1),
+        lambda: rf.from_scores(5),
+        lambda: rf.from_scores("scores"),
+        lambda: rf.from_grades(None),
+        lambda: rf.from_scores(SEEN),
+        lambda: rf.from_scores(SEEN.lazy()),
+        lambda: rf.from_grades(SEEN),
+        lambda: rf.from_scores(sparse.csr_array(SCORES)),
+        lambda: rf.from_scores(np.ma.array(SCORES)),
+        lambda: rf.from_scores(block for block in [SCORES]),
+        lambda: rf.from_scores(SCORES, user_ids="ab"),
+        lambda: rf.from_scores(SCORES, user_ids=SEEN),
     ],
 )
-def test_a_slip_is_reported(call, error, message):
-    with pytest.raises(error) as raised:
-        call()
-    assert type(raised.value) is error
-    assert message in str(raised.value)
+def test_a_slip_is_reported(call, refused):
+    refused(call)
 
 
 # ------------------------------------------------------------------ grades

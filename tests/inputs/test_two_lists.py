@@ -79,20 +79,18 @@ def test_of_two_numbers_the_id_is_the_one_with_its_name(first, name, number):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "cure"),
+    "wanted",
     [
-        ([{"id": "y", "grade": 2, "by": 1}], "struct: rename the fields to 'id' and"),
-        ([{"chunk": 7, "weight": 2}], "struct: rename the fields to 'id' and"),
-        ([{"id": "y"}], "struct: rename the fields to 'id' and 'score' or 'grade', or keep the"),
-        ("y", "a number: make one, as by pl.concat_list"),
-        ([["y"]], "a number: make one, as by pl.concat_list"),
+        [{"id": "y", "grade": 2, "by": 1}],
+        [{"chunk": 7, "weight": 2}],
+        [{"id": "y"}],
+        "y",
+        [["y"]],
     ],
 )
-def test_other_shapes_are_refused_with_a_cure(wanted, cure):
+def test_other_shapes_are_refused_with_a_cure(wanted, refused):
     rows = pl.DataFrame({"user": [1], "item": [["y"]], "wanted": [wanted]})
-    with pytest.raises(rf.RankingDataError, match="column 'wanted'") as raised:
-        rf.from_lists(rows, truth="wanted")
-    assert cure.replace("struct", "an id and a number") in str(raised.value)
+    refused(rf.from_lists, rows, truth="wanted")
 
 
 def test_a_set_is_no_list_and_a_column_has_one_role():
@@ -140,11 +138,9 @@ def test_random_lists_give_what_a_run_and_its_truth_give():
     assert_equal(rf.from_lists(frame, truth="wanted").rank.per_user(*metrics), expected)
 
 
-def test_score_beside_truth_is_refused():
-    with pytest.raises(ValueError, match="leave out score= beside truth="):
-        rf.from_lists(ANSWERS.with_columns(s=[[0.1, 0.2]] * 4), score="s", **NAMES)
-    with pytest.raises(rf.RankingDataError, match="no column 'gold' for truth"):
-        rf.from_lists(ANSWERS, user="question", item="retrieved", truth="gold")
+def test_score_beside_truth_is_refused(refused):
+    refused(rf.from_lists, ANSWERS.with_columns(s=[[0.1, 0.2]] * 4), score="s", **NAMES)
+    refused(rf.from_lists, ANSWERS, user="question", item="retrieved", truth="gold")
 
 
 def test_dicts_of_lists_and_of_sets():
@@ -210,25 +206,22 @@ def test_a_row_of_a_user_alone_is_taken_by_each_verb():
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_two_rows_of_one_question_are_an_error(lazy):
+def test_two_rows_of_one_question_are_an_error(lazy, refused):
     twice = pl.DataFrame(
         {"q": ["a", "a", "b"], "found": [["x"], ["w"], ["k"]], "wanted": [["x"], ["z"], ["k"]]}
     )
     twice = twice.with_columns(day=pl.Series([1, 2, 2]))
     frame = twice.lazy() if lazy else twice
-    cure = r"add a column that tells them apart to by=, or number the rows.*row: q='a'"
-    with pytest.raises(rf.RankingDataError, match=cure):
-        rf.from_lists(frame, **OF_Q).lazy().collect()
+    refused(lambda: rf.from_lists(frame, **OF_Q).lazy().collect())
     judged = rf.from_lists(frame, by="day", **OF_Q)
     assert len(judged.rank.evaluate("hit@1", by="day").lazy().collect()) == 2
     numbered = rf.from_lists(frame.with_row_index("row").drop("q"), **OF_Q | {"user": "row"})
     assert numbered.rank.evaluate("hit@1").lazy().collect().row(0) == (3, pytest.approx(2 / 3))
-    with pytest.raises(rf.RankingDataError, match="by='week' names no column"):
-        rf.from_lists(frame, by="week", **OF_Q)
+    refused(rf.from_lists, frame, by="week", **OF_Q)
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_scores_that_contradict_the_order_are_an_error(lazy):
+def test_scores_that_contradict_the_order_are_an_error(lazy, refused):
     def judged(name, *numbers):
         found = [[{"id": item, name: number} for item, number in zip("xyz", numbers, strict=True)]]
         frame = pl.DataFrame({"q": ["a"], "found": found, "wanted": [["y"]]})
@@ -236,24 +229,20 @@ def test_scores_that_contradict_the_order_are_an_error(lazy):
 
     assert judged("score", 0.9, None, 0.9)["score"].to_list() == [0.9, None, 0.9]
     assert judged("distance", 0.1, 0.1, 0.5)["score"].to_list() == [-0.1, -0.1, -0.5]
-    with pytest.raises(rf.RankingDataError, match="'score' of a list do not descend"):
-        judged("score", 0.9, None, 0.95)
-    with pytest.raises(rf.RankingDataError, match="'distance' of a list do not ascend"):
-        judged("distance", 0.3, 0.1, 0.5)
+    refused(judged, "score", 0.9, None, 0.95)
+    refused(judged, "distance", 0.3, 0.1, 0.5)
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_a_list_of_scores_that_contradicts_the_order_is_an_error(lazy):
+def test_a_list_of_scores_that_contradicts_the_order_is_an_error(lazy, refused):
     def run(name, *numbers):
         frame = pl.DataFrame({"user": [1], "item": [["x", "y", "z"]], name: [numbers]})
         return rf.from_lists(frame.lazy() if lazy else frame, score=name).lazy().collect()
 
     assert run("score", 0.9, None, 0.9)["rank"].to_list() == [1, 2, 3]
     assert run("distance", 1, 1, 5)["distance"].to_list() == [1, 1, 5]
-    with pytest.raises(rf.RankingDataError, match=r"'score' of a list do not descend.*user=1"):
-        run("score", 0.1, None, 0.9)
-    with pytest.raises(rf.RankingDataError, match="'distance' of a list do not ascend"):
-        run("distance", 5, 1, 1)
+    refused(run, "score", 0.1, None, 0.9)
+    refused(run, "distance", 5, 1, 1)
 
 
 def test_a_list_is_no_truth():

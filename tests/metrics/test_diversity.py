@@ -327,73 +327,53 @@ TRUTH = {"user": [1, 1], "item": [1, 1], "subtopic": ["a", "b"], "relevance": [1
 JUDGED = {**TRUTH, "rank": [1, 1]}
 
 
-@pytest.mark.parametrize("lazy", [False, True])
-@pytest.mark.parametrize("metric", ["ndcg", "alpha_ndcg", "num_retrieved"])
 @pytest.mark.parametrize(
-    ("table", "message"),
+    "table",
     [
-        (
-            {**TRUTH, "subtopic": ["a", "a"]},
-            "truth, column 'item': duplicate (user, item, s",
-        ),
-        (
-            {**TRUTH, "subtopic": ["a", None]},
-            "truth, column 'subtopic': null subtopic of a judgment",
-        ),
-        (
-            {**TRUTH, "subtopic": [1.0, math.nan]},
-            "truth, column 'subtopic': NaN subtopic of a judg",
-        ),
-        ({**TRUTH, "subtopic": [["a"], ["b"]]}, "truth, column 'subtopic': List(String) cannot be"),
-        ({**JUDGED, "subtopic": ["a", "a"]}, "judged table, column 'item': duplicate (use"),
-        ({**JUDGED, "subtopic": ["a", None]}, "judged table, column 'subtopic': null subtopic of"),
-        ({**JUDGED, "rank": [1, 2]}, "judged table, column 'rank': several ranks of one item"),
-        ({**JUDGED, "rank": [1, None]}, "judged table, column 'rank': several ranks of one item"),
-        ({**JUDGED, "item": [1, 2]}, "judged table, column 'rank': two items of one user"),
+        {**TRUTH, "subtopic": ["a", "a"]},
+        {**TRUTH, "subtopic": ["a", None]},
+        {**TRUTH, "subtopic": [1.0, math.nan]},
+        {**TRUTH, "subtopic": [["a"], ["b"]]},
+        {**JUDGED, "subtopic": ["a", "a"]},
+        {**JUDGED, "subtopic": ["a", None]},
+        {**JUDGED, "rank": [1, 2]},
+        {**JUDGED, "rank": [1, None]},
+        {**JUDGED, "item": [1, 2]},
     ],
 )
-def test_what_breaks_a_rule_is_reported(table, message, metric, lazy):
-    frame, options = pl.LazyFrame(table) if lazy else pl.DataFrame(table, strict=False), {}
+def test_what_breaks_a_rule_is_reported(table, refused):
+    frame, options = pl.DataFrame(table, strict=False), {}
     if "rank" not in table:
         options = {"truth": frame}
         frame = pl.DataFrame({"user": [1, 1], "item": [1, 2], "rank": [1, 2]})
-        frame = frame.lazy() if lazy else frame
-    with pytest.raises(rf.RankingDataError) as error:
-        frame.rank.evaluate(metric, **options).lazy().collect()
-    assert str(error.value).startswith(message)
-    with pytest.raises(rf.RankingDataError) as error:
-        frame.rank.check(**options).lazy().collect()
-    assert str(error.value).startswith(message)
+    refused(frame.rank.evaluate, "ndcg", **options)
+    refused(frame.rank.check, **options)
+    lazy = {name: table.lazy() for name, table in options.items()}
+    for metric in ("alpha_ndcg", "num_retrieved"):
+        refused(frame.lazy().rank.evaluate(metric, **lazy).collect)
 
 
-def test_a_role_that_is_missing_is_reported():
+def test_a_role_that_is_missing_is_reported(refused):
     run = pl.DataFrame({"user": [1], "item": [1], "rank": [1]})
-    with pytest.raises(rf.RankingDataError, match="truth: no column 'aspect' for subtopic"):
-        run.rank.evaluate("ap", truth=pl.DataFrame(TRUTH), subtopic="aspect")
-    with pytest.raises(rf.RankingDataError, match="call with_rank before judge"):
-        pl.DataFrame(JUDGED).rename({"rank": "score"}).rank.evaluate("ap")
-    with pytest.raises(rf.RankingDataError, match="run, column 'subtopic': this name is reserved"):
-        run.with_columns(subtopic=1).rank.evaluate("ap", truth=pl.DataFrame(TRUTH))
+    refused(run.rank.evaluate, "ap", truth=pl.DataFrame(TRUTH), subtopic="aspect")
+    refused(lambda: pl.DataFrame(JUDGED).rename({"rank": "score"}).rank.evaluate("ap"))
+    refused(lambda: run.with_columns(subtopic=1).rank.evaluate("ap", truth=pl.DataFrame(TRUTH)))
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    "make",
     [
-        (
-            lambda: rf.metrics.alpha_dcg_at(5, alpha=1.5),
-            "alpha must be a number from 0 to 1, not 1.5",
-        ),
-        (lambda: rf.metrics.alpha_ndcg_at(alpha=-1), "alpha must be a number ≥ 0, not -1"),
-        (lambda: rf.metrics.err_ia_at(alpha=0), "alpha=0.0 needs a cut-off k of at most 1,000,000"),
-        (lambda: rf.metrics.alpha_dcg_at(2**40, alpha=0), "needs a cut-off k of at most 1,000,000"),
-        (lambda: rf.metrics.nrbp(p=1), "p must be a number between 0 and 1, not 1.0"),
-        (lambda: rf.metrics.nnrbp(p=0), "p must be a number between 0 and 1, not 0.0"),
-        (lambda: rf.metrics.precision_ia_at(None), "k must be an integer ≥ 1, not None"),
+        lambda: rf.metrics.alpha_dcg_at(5, alpha=1.5),
+        lambda: rf.metrics.alpha_ndcg_at(alpha=-1),
+        lambda: rf.metrics.err_ia_at(alpha=0),
+        lambda: rf.metrics.alpha_dcg_at(2**40, alpha=0),
+        lambda: rf.metrics.nrbp(p=1),
+        lambda: rf.metrics.nnrbp(p=0),
+        lambda: rf.metrics.precision_ia_at(None),
     ],
 )
-def test_a_parameter_out_of_range_is_reported(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+def test_a_parameter_out_of_range_is_reported(make, refused):
+    refused(make)
 
 
 @pytest.mark.parametrize(

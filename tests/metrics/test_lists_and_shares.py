@@ -300,13 +300,12 @@ def test_the_expectation_under_ties_is_the_mean_over_all_orders(k):
         assert close(value, mean(values)), label
 
 
-def test_other_metrics_refuse_ties():
+def test_other_metrics_refuse_ties(refused):
     tables = WORLD.tables()
     run = tables.pop("run").with_columns(tied=1)
     assert rf.evaluate(run, "coverage", "gini", **tables)["coverage"].item() == 1.0
     for label in ("ild(of=genre)", "serendipity", "epc", "novelty(new=skip)", "coverage@2"):
-        with pytest.raises(ValueError, match="no exact expectation under ties"):
-            rf.evaluate(run, label, **tables)
+        refused(rf.evaluate, run, label, **tables)
 
 
 # ------------------------------------------------------------------ pitfalls
@@ -910,24 +909,14 @@ def test_names_of_columns_beside_those_inside():
         assert_frame_equal(got, expected)
 
 
-def test_what_is_missing_is_named():
-    shown = "metric 'disparity.of=shown.' reads shares of shown: pass items=, .* or history="
-    with pytest.raises(rf.RankingDataError, match=shown):
-        rf.evaluate(RUN, "disparity(of=shown)")
-    with pytest.raises(rf.RankingDataError, match="exposure reads what is relevant: pass truth="):
-        rf.stats.exposure(RUN, of="genre", target="truth", items=CATALOGUE)
-    with pytest.raises(
-        rf.RankingDataError, match="column 'share': exposure makes a column of this"
-    ):
-        rf.stats.exposure(RUN, of="share", items=CATALOGUE.rename({"genre": "share"}))
+def test_what_is_missing_is_named(refused):
+    refused(rf.evaluate, RUN, "disparity(of=shown)")
+    refused(rf.stats.exposure, RUN, of="genre", target="truth", items=CATALOGUE)
+    refused(rf.stats.exposure, RUN, of="share", items=CATALOGUE.rename({"genre": "share"}))
     typo = pl.col("prize").filter("listed").mean().alias("prize")
-    with pytest.raises(
-        rf.RankingDataError, match="metric 'prize' reads a column 'prize'; the tables"
-    ):
-        rf.evaluate(RUN, typo, items=CATALOGUE)
+    refused(rf.evaluate, RUN, typo, items=CATALOGUE)
     both = pl.col("price").filter("listed").mean().alias("mean price")
-    with pytest.raises(rf.RankingDataError, match="column 'price': both items= and the run"):
-        rf.evaluate(RUN.with_columns(price=1.0), both, items=CATALOGUE)
+    refused(rf.evaluate, RUN.with_columns(price=1.0), both, items=CATALOGUE)
 
 
 @pytest.mark.parametrize("score", [None, math.nan, math.inf])
@@ -961,12 +950,11 @@ def test_comparing_metrics_of_all_lists_counts_lists_that_begin_below_k():
     assert (row["mean"], row["baseline_mean"]) == (1.0, 1.0)
 
 
-def test_shares_that_may_split_a_block_of_ties_are_refused():
+def test_shares_that_may_split_a_block_of_ties_are_refused(refused):
     tied = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "score": [1.0, 1.0]})
     tied = tied.rank.with_rank(ties="expected")
     items = pl.DataFrame({"item": ["a", "b", "c"]})
     whole = rf.stats.exposure(tied, of="item", items=items, target=None)
     assert whole["exposure"].to_list() == [1.0, 1.0, 0.0]
     for options in ({"k": 1}, {"discount": "log2"}):
-        with pytest.raises(ValueError, match="exposure has no exact expectation under ties"):
-            rf.stats.exposure(tied, of="item", items=items, target=None, **options)
+        refused(rf.stats.exposure, tied, of="item", items=items, target=None, **options)

@@ -107,12 +107,11 @@ def test_metrics_equal_other_programs(shared, name, program, metrics, options, t
     assert worst["apart"].item() < tolerance, worst.row(0)
 
 
-def test_a_grade_above_the_scale_is_reported():
+def test_a_grade_above_the_scale_is_reported(refused):
     judged = pl.DataFrame({"user": 1, "item": [1, 2], "rank": [None, 1], "relevance": [5, 0]})
     for make in (rf.metrics.err_at, rf.metrics.nerr_at, rf.metrics.insq_at, rf.metrics.inst_at):
         metric = make(10, max_grade=4)
-        with pytest.raises(rf.RankingDataError, match="it is not a finite number"):
-            judged.rank.evaluate(metric)
+        refused(judged.rank.evaluate, metric)
 
 
 @pytest.mark.parametrize("p", [0, 1, 1.5])
@@ -199,48 +198,34 @@ def test_elliots_lauc():
 
 
 @pytest.mark.parametrize("collection", [2, 3])
-def test_a_collection_too_small_is_reported(collection):
+def test_a_collection_too_small_is_reported(collection, refused):
     judged = pl.DataFrame(
         {"user": 1, "item": [1, 2, 3, 4], "rank": [1, 2, 3, 4], "relevance": [0, 0, 1, 1]}
     )
-    with pytest.raises(rf.RankingDataError, match="count at least the items"):
-        judged.rank.evaluate(rf.metrics.lauc_at(3, collection=collection))
+    refused(lambda: judged.rank.evaluate(rf.metrics.lauc_at(3, collection=collection)))
     assert judged.rank.evaluate(rf.metrics.lauc_at(3, collection=4)).row(0) == (1, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    "make",
     [
-        (lambda: rf.metrics.insq_at(goals=0.4), "goals must be a number ≥ 0.5, not 0.4"),
-        (lambda: rf.metrics.inst_at(goals=0), "goals must be a number ≥ 0.5, not 0.0"),
-        (lambda: rf.metrics.ndcg_at(base=1), "base must be a number > 1, not 1.0"),
-        (
-            lambda: rf.metrics.ndcg_at(2, base=2, discount="rank"),
-            "base=2.0 and discount='rank' are two discounts: leave out one",
-        ),
-        (
-            lambda: rf.metrics.ndcg_at(3, discount=[1, 0.5]),
-            "discount has 2 weights, and k is 3: give at least k weights, of ranks 1 to k",
-        ),
-        (
-            lambda: rf.metrics.dcg_at(discount=[1]),
-            "discount has 1 weight, and there is no cut-off k: give at least k weights",
-        ),
+        lambda: rf.metrics.insq_at(goals=0.4),
+        lambda: rf.metrics.inst_at(goals=0),
+        lambda: rf.metrics.ndcg_at(base=1),
+        lambda: rf.metrics.ndcg_at(2, base=2, discount="rank"),
+        lambda: rf.metrics.ndcg_at(3, discount=[1, 0.5]),
+        lambda: rf.metrics.dcg_at(discount=[1]),
         *(
-            (
-                lambda weights=weights: rf.metrics.dcg_at(2, discount=weights),
-                "weights ≥ 0 that do not rise",
-            )
+            lambda weights=weights: rf.metrics.dcg_at(2, discount=weights)
             for weights in ([0.5, 1], [1, -0.5], [0, 0], [], [float("inf"), 1], [1, None], 1)
         ),
-        (lambda: rf.metrics.dcg_at(base=0.5), "base must be a number > 1, not 0.5"),
-        (lambda: rf.metrics.lauc_at(5, collection=0), "collection must be an integer ≥ 1, not 0"),
-        (lambda: rf.metrics.of_label("lauc@5"), "missing a required"),
+        lambda: rf.metrics.dcg_at(base=0.5),
+        lambda: rf.metrics.lauc_at(5, collection=0),
+        lambda: rf.metrics.of_label("lauc@5"),
     ],
 )
-def test_a_parameter_out_of_range_is_reported(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+def test_a_parameter_out_of_range_is_reported(make, refused):
+    refused(make)
 
 
 def test_weights_of_ranks_are_a_discount():

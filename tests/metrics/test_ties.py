@@ -117,10 +117,9 @@ def test_a_metric_without_a_form_refuses():
             TIED.rank.per_user(EVERY_METRIC[label], truth=TRUTH)
 
 
-def test_geometric_means_refuse_and_counts_do_not():
+def test_geometric_means_refuse_and_counts_do_not(refused):
     for label in ("gmap", "gm_map", "gm_bpref"):
-        with pytest.raises(ValueError, match="no exact expectation under ties"):
-            TIED.rank.evaluate(label, truth=TRUTH)
+        refused(TIED.rank.evaluate, label, truth=TRUTH)
     assert TIED.rank.evaluate("num_users", "num_ret", "num_rel_ret", truth=TRUTH).row(0) == (
         1, 1, 4, 1,
     )  # fmt: skip
@@ -153,29 +152,27 @@ def test_renamed_and_own_expressions():
             rf.metrics.rows(lists, "precision@1", truth=TRUTH)
 
 
-def test_a_cut_through_a_block_refuses():
-    with pytest.raises(rf.RankingDataError, match="depth=2 cuts through a block.*item="):
-        TIED.rank.per_user("ap", truth=TRUTH, depth=2)
+def test_a_cut_through_a_block_refuses(refused):
+    refused(TIED.rank.per_user, "ap", truth=TRUTH, depth=2)
     lazy = TIED.lazy().rank.evaluate("ap", truth=TRUTH, depth=2)
-    with pytest.raises(rf.RankingDataError, match="depth=2 cuts through a block"):
-        lazy.collect()
+    refused(lazy.collect)
     cut = TIED.rank.per_user("ap", truth=TRUTH, depth=3)
     assert_same(cut, TIED.filter(rank=1).rank.per_user("ap", truth=TRUTH))
 
 
 @pytest.mark.parametrize(
-    ("columns", "text"),
+    "columns",
     [
-        ({"tied": [2, 2, 2, 1]}, "a block of ties with more items than its size"),
-        ({"tied": [3, 3, 4, 1]}, "or of several sizes"),
-        ({"tied": [4, 4, 4, 1]}, "a rank inside the block of ties above it"),
-        ({"tied": [3, 3, 3, None]}, "a block of ties whose size is not an integer ≥ 1"),
-        ({"tied": [3, 3, 3, 0]}, "a block of ties whose size is not an integer ≥ 1"),
-        ({"tied": [3, 3, 3, 1.5]}, "a block of ties whose size is not an integer ≥ 1"),
-        ({"tied": ["3", "3", "3", "1"]}, "String cannot be the size of a block of ties"),
+        {"tied": [2, 2, 2, 1]},
+        {"tied": [3, 3, 4, 1]},
+        {"tied": [4, 4, 4, 1]},
+        {"tied": [3, 3, 3, None]},
+        {"tied": [3, 3, 3, 0]},
+        {"tied": [3, 3, 3, 1.5]},
+        {"tied": ["3", "3", "3", "1"]},
     ],
 )
-def test_blocks_that_do_not_fit_are_reported(columns, text):
+def test_blocks_that_do_not_fit_are_reported(columns, refused):
     run = TIED.with_columns(
         **{name: pl.Series(values, strict=False) for name, values in columns.items()}
     )
@@ -185,8 +182,7 @@ def test_blocks_that_do_not_fit_are_reported(columns, text):
         lambda: run.rank.judge(TRUTH),
         lambda: run.rank.check(truth=TRUTH),
     ):
-        with pytest.raises(rf.RankingDataError, match=text):
-            call()
+        refused(call)
 
 
 def test_with_rank_makes_blocks():

@@ -22,12 +22,9 @@ def test_gains_read_the_places_of_grades(gain):
     assert {*rf.metrics.dcg_at(10, gain=gain).meta.root_names()} == of_list
 
 
-def test_a_grade_that_a_mapping_does_not_know_is_reported():
+def test_a_grade_that_a_mapping_does_not_know_is_reported(refused):
     for label in ("ndcg(gain=1:2;2:3)@2", "dcg(gain=1:2;2:3)", "cg(gain=1:2;2:3)@1"):
-        with pytest.raises(
-            rf.RankingDataError, match="it is not a finite number for a user. The grades"
-        ):
-            A.rank.evaluate(label, truth=TRUTH)
+        refused(A.rank.evaluate, label, truth=TRUTH)
 
 
 @pytest.mark.parametrize(

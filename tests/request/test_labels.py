@@ -122,103 +122,70 @@ def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
 
 
 @pytest.mark.parametrize(
-    ("label", "message"),
+    "label",
     [
-        ("ndgc@10", "unknown metric 'ndgc@10'; the nearest are 'ndcg@10' or 'dcg@10'"),
-        ("precison@5", "unknown metric 'precison@5'; the nearest are 'precision@5'"),
-        ("map_cut_x", "unknown metric 'map_cut_x'; the nearest are 'map_cut_10'"),
-        ("", "unknown metric ''; the nearest are 'precision@10'"),
-        ("ndcg@", "unknown metric 'ndcg@'; the nearest are"),
-        ("ndcg@ten", "metric 'ndcg@ten': k cannot be read from 'ten'"),
-        ("ndcg@2.5", "metric 'ndcg@2.5': k cannot be read from '2.5'"),
-        (
-            "ndcg@5(gain=binary)",
-            "metric 'ndcg@5(gain=binary)': options stand before the @, as in 'ndcg(gain=binary)@5'",
-        ),
-        ("ndcg(k=5)", "metric 'ndcg(k=5)': the cut-off stands behind the @, as in 'ndcg@5'"),
-        ("ndcg(5)", "metric 'ndcg(5)': the cut-off stands behind the @, as in 'ndcg@5'"),
-        ("ndcg@5@6", "metric 'ndcg@5@6': k cannot be read from '5@6'"),
-        ("precision@0", "precision_at: k must be an integer ≥ 1, not 0"),
-        ("precision@-1", "precision_at: k must be an integer ≥ 1, not -1"),
-        ("P_0", "precision_at: k must be an integer ≥ 1, not 0"),
-        ("r_precision@5", "metric 'r_precision@5': r_precision takes no cut-off @k"),
-        (
-            "ndcg(gian=linear)@5",
-            "metric 'ndcg(gian=linear)@5': unknown parameter 'gian'; ndcg takes gain",
-        ),
-        (
-            "rr(x=1)",
-            "metric 'rr(x=1)': unknown parameter 'x'; rr takes no parameters",
-        ),
-        (
-            "ndcg(gain=cubic)@5",
-            "ndcg_at: gain must be one of 'linear', 'exponential', 'binary' or a mapping of grades "
-            "to gains, not 'cubic'",
-        ),
-        ("ndcg(gain=1:a)@5", "metric 'ndcg(gain=1:a)@5': gain cannot be read from '1:a'"),
-        (
-            "eleven_point_precision(levels=0.5;x)",
-            "metric 'eleven_point_precision(levels=0.5;x)': levels cannot be read from '0.5;x'",
-        ),
-        ("11pt_avg.2", "eleven_point_precision: levels must be one or more numbers from 0 to 1"),
-        ("11pt_avgs", "unknown metric '11pt_avgs'; the nearest are '11pt_avg'"),
-        ("f(beta=x)@5", "metric 'f(beta=x)@5': beta cannot be read from 'x'"),
-        ("f(beta=-1)@5", "f_at: beta must be a number ≥ 0, not -1.0"),
-        ("attainable_recall", "metric 'attainable_recall': attainable_recall_at: missing"),
-        ("gmap", "'gmap' is a mean over users, not a value per user"),
+        "ndgc@10",
+        "precison@5",
+        "map_cut_x",
+        "",
+        "ndcg@",
+        "ndcg@ten",
+        "ndcg@2.5",
+        "ndcg@5(gain=binary)",
+        "ndcg(k=5)",
+        "ndcg(5)",
+        "ndcg@5@6",
+        "precision@0",
+        "precision@-1",
+        "P_0",
+        "r_precision@5",
+        "ndcg(gian=linear)@5",
+        "rr(x=1)",
+        "ndcg(gain=cubic)@5",
+        "ndcg(gain=1:a)@5",
+        "eleven_point_precision(levels=0.5;x)",
+        "11pt_avg.2",
+        "11pt_avgs",
+        "f(beta=x)@5",
+        "f(beta=-1)@5",
+        "attainable_recall",
+        "gmap",
     ],
 )
-def test_a_bad_label_is_reported(label, message):
-    with pytest.raises(ValueError) as error:
-        rf.metrics.of_label(label)
-    assert str(error.value).startswith(message)
+def test_a_bad_label_is_reported(label, refused):
+    refused(rf.metrics.of_label, label)
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, "3", True, 2**63])
-def test_a_bad_cut_off_is_reported_where_the_expression_is_made(k):
-    with pytest.raises(ValueError, match="k must be an integer ≥ 1, not"):
-        rf.metrics.precision_at(k)
+def test_a_bad_cut_off_is_reported_where_the_expression_is_made(k, refused):
+    refused(rf.metrics.precision_at, k)
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    "make",
     [
-        (
-            lambda: rf.metrics.precision_at(3, divide_by="n"),
-            "divide_by must be one of 'k', 'returned'",
-        ),
-        (lambda: rf.metrics.f_at(3, beta=-0.1), "beta must be a number ≥ 0, not -0.1"),
-        (lambda: rf.metrics.f_at(3, beta=float("nan")), "beta must be a number ≥ 0, not nan"),
-        (lambda: rf.metrics.f_at(3, beta=float("inf")), "beta must be a number ≥ 0, not inf"),
-        (lambda: rf.metrics.attainable_recall_at(None), "k must be an integer ≥ 1, not None"),
-        (
-            lambda: rf.metrics.ndcg_at(10**9, ideal="perfect"),
-            "k must not be above 1000000, not 1000000000",
-        ),
-        (lambda: rf.metrics.dcg_at(gain={}), "gain must map grades to gains"),
-        (lambda: rf.metrics.dcg_at(gain={1: "a"}), "gain must map grades to gains"),
-        (lambda: rf.metrics.dcg_at(gain={1: -1}), "must be finite and ≥ 0, not {1: -1}"),
-        (lambda: rf.metrics.dcg_at(gain={1: float("inf")}), "must be finite and ≥ 0"),
-        (lambda: rf.metrics.q_measure(gain={1: 2, 2: 1}), "must not fall as the grade rises"),
-        (lambda: rf.metrics.q_measure(gain={1: -1}), "must be finite and ≥ 0"),
-        (lambda: rf.metrics.q_measure(gain={0: 1, 1: 1}), "gain must be of grades > 0"),
+        lambda: rf.metrics.precision_at(3, divide_by="n"),
+        lambda: rf.metrics.f_at(3, beta=-0.1),
+        lambda: rf.metrics.f_at(3, beta=float("nan")),
+        lambda: rf.metrics.f_at(3, beta=float("inf")),
+        lambda: rf.metrics.attainable_recall_at(None),
+        lambda: rf.metrics.ndcg_at(10**9, ideal="perfect"),
+        lambda: rf.metrics.dcg_at(gain={}),
+        lambda: rf.metrics.dcg_at(gain={1: "a"}),
+        lambda: rf.metrics.dcg_at(gain={1: -1}),
+        lambda: rf.metrics.dcg_at(gain={1: float("inf")}),
+        lambda: rf.metrics.q_measure(gain={1: 2, 2: 1}),
+        lambda: rf.metrics.q_measure(gain={1: -1}),
+        lambda: rf.metrics.q_measure(gain={0: 1, 1: 1}),
         *(
-            (
-                lambda levels=levels: rf.metrics.eleven_point_precision(levels=levels),
-                f"levels must be one or more numbers from 0 to 1, not {levels!r}",
-            )
+            lambda levels=levels: rf.metrics.eleven_point_precision(levels=levels)
             for levels in ([], (), "0.5", 0.5, None, [-0.1], [1.1], [0.5, math.nan], [True], ["1"])
         ),
-        (
-            lambda: rf.metrics.eleven_point_precision(levels=[1, 0, 1.0]),
-            "has a duplicate: [1, 0, 1.0]",
-        ),
+        lambda: rf.metrics.eleven_point_precision(levels=[1, 0, 1.0]),
     ],
 )
-def test_a_bad_parameter_is_reported_where_the_expression_is_made(make, message):
-    with pytest.raises(ValueError) as error:
-        make()
-    assert message in str(error.value)
+def test_a_bad_parameter_is_reported_where_the_expression_is_made(make, refused):
+    refused(make)
 
 
 def test_a_cut_off_may_be_any_whole_number_type():
@@ -237,25 +204,20 @@ def test_a_mean_over_users_has_no_per_user_value(label):
             refused()
 
 
-def test_what_is_not_a_metric_is_reported():
+def test_what_is_not_a_metric_is_reported(refused):
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
-    with pytest.raises(TypeError, match="a metric is a label or a polars expression, not set: unp"):
-        judged.rank.evaluate({"map"})
-    with pytest.raises(ValueError, match="ask for at least one metric"):
-        judged.rank.evaluate()
-    with pytest.raises(ValueError, match="makes several"):
-        judged.rank.evaluate(pl.col("rank", "relevance").sum())
+    refused(judged.rank.evaluate, {"map"})
+    refused(judged.rank.evaluate)
+    refused(judged.rank.evaluate, pl.col("rank", "relevance").sum())
 
 
 @pytest.mark.parametrize(
     "metrics", [("map", "map"), ("ap", rf.metrics.average_precision()), (pl.len().alias("users"),)]
 )
-def test_a_duplicate_output_name_is_reported(metrics):
+def test_a_duplicate_output_name_is_reported(metrics, refused):
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
-    with pytest.raises(ValueError, match="two output columns are called"):
-        judged.rank.evaluate(*metrics)
-    with pytest.raises(ValueError, match="two output columns are called 'user'"):
-        judged.rank.per_user(pl.len().alias("user"))
+    refused(judged.rank.evaluate, *metrics)
+    refused(judged.rank.per_user, pl.len().alias("user"))
 
 
 JUDGED = {"user": [1, 2], "item": [1, 1], "rank": [1, 1], "relevance": [1, 1]}
@@ -293,27 +255,19 @@ def test_defaults_may_be_for_metrics_with_a_cut_off():
 
 
 @pytest.mark.parametrize(
-    ("defaults", "message"),
+    "defaults",
     [
-        (
-            {"r_precision@k": {}},
-            "preset: defaults of 'r_precision@k': name only the metric, 'r_precision'",
-        ),
-        ({"map@k": {}, "AP@k": {}}, "preset: defaults of 'AP@k': duplicate entry for this metric"),
-        ({"mapp": {}}, "unknown metric 'mapp'; the nearest are 'map'"),
-        ({"ap": {"divide": "hits"}}, "preset: defaults of 'ap': unknown parameter 'divide'"),
-        ({"ap": {"k": 3}}, "preset: defaults of 'ap': unknown parameter 'k'"),
-        (
-            {"P_10": {}},
-            "preset: defaults of 'P_10': name only the metric, 'precision' or 'precision@k'",
-        ),
-        ({"ap": {}, "map": {}}, "preset: defaults of 'map': duplicate entry for this metric"),
+        {"r_precision@k": {}},
+        {"map@k": {}, "AP@k": {}},
+        {"mapp": {}},
+        {"ap": {"divide": "hits"}},
+        {"ap": {"k": 3}},
+        {"P_10": {}},
+        {"ap": {}, "map": {}},
     ],
 )
-def test_bad_defaults_are_reported(defaults, message):
-    with pytest.raises(ValueError) as error:
-        pl.DataFrame(JUDGED).rank.evaluate("ndcg", preset={"defaults": defaults})
-    assert str(error.value).startswith(message)
+def test_bad_defaults_are_reported(defaults, refused):
+    refused(lambda: pl.DataFrame(JUDGED).rank.evaluate("ndcg", preset={"defaults": defaults}))
 
 
 def test_the_discount_of_a_label_replaces_that_of_a_preset():

@@ -67,19 +67,17 @@ def test_several_cut_offs_under_ties_of_lists_and_in_bounds():
 
 
 @pytest.mark.parametrize(
-    ("label", "message"),
+    "label",
     [
-        ("ndcg@5,5", "two output columns are called 'ndcg@5'"),
-        ("ndcg@5,x", "metric 'ndcg@x': k cannot be read from 'x'"),
-        ("ndcg@5,0", "ndcg_at: k must be an integer ≥ 1, not 0"),
-        ("ndcg@5,", "unknown metric 'ndcg@'; the nearest are 'ndcg'"),
-        ("ndgc@5,10", "unknown metric 'ndgc@5'; the nearest are 'ndcg@5'"),
+        "ndcg@5,5",
+        "ndcg@5,x",
+        "ndcg@5,0",
+        "ndcg@5,",
+        "ndgc@5,10",
     ],
 )
-def test_bad_cut_offs_are_reported_one_by_one(label, message):
-    with pytest.raises(ValueError) as error:
-        RUN.rank.evaluate(label, truth=TRUTH, by="model")
-    assert str(error.value).startswith(message)
+def test_bad_cut_offs_are_reported_one_by_one(label, refused):
+    refused(RUN.rank.evaluate, label, truth=TRUTH, by="model")
 
 
 def test_an_expression_has_one_cut_off():
@@ -166,34 +164,23 @@ assert got["mean"].to_list()[:2] == [0.0, 1.0], got
 
 
 @pytest.mark.parametrize(
-    ("names", "options", "error", "message"),
+    ("names", "options"),
     [
-        (["ndcg@10"], {}, ValueError, "at_k takes a metric's name without its cut-off"),
-        (
-            [rf.metrics.ndcg_at(10)],
-            {},
-            ValueError,
-            "at_k takes a metric's name without its cut-off",
-        ),
-        (["r_precision"], {}, ValueError, "r_precision takes no cut-off @k"),
-        ([], {}, ValueError, "ask for at least one metric"),
-        (["ndcg"], {"k": 10}, TypeError, r"the cut-offs themselves, such as range\(1, 11\)"),
-        (["ndcg"], {"k": "10"}, TypeError, "the cut-offs themselves, such as .5, 10., not '10'"),
-        (["ndcg"], {"k": None}, TypeError, "the cut-offs themselves, such as .5, 10., not None"),
-        (["ndcg"], {"k": []}, ValueError, "k has no cut-off"),
-        (["ndcg"], {"k": [0]}, ValueError, "k must be an integer ≥ 1, not 0"),
-        (["ndcg"], {"interval": 1}, TypeError, "interval must be True or False, not 1"),
-        (["ndcg"], {"confidence": 2}, ValueError, "confidence must be a number between 0 and 1"),
-        (["ndcg"], {"by": ["model", "k"]}, rf.RankingDataError, "column 'k': at_k makes a column"),
-        (
-            ["ndcg"],
-            {"unjudged": "bounds"},
-            ValueError,
-            "unjudged='bounds': per_user and evaluate take",
-        ),
+        (["ndcg@10"], {}),
+        ([rf.metrics.ndcg_at(10)], {}),
+        (["r_precision"], {}),
+        ([], {}),
+        (["ndcg"], {"k": 10}),
+        (["ndcg"], {"k": "10"}),
+        (["ndcg"], {"k": None}),
+        (["ndcg"], {"k": []}),
+        (["ndcg"], {"k": [0]}),
+        (["ndcg"], {"interval": 1}),
+        (["ndcg"], {"confidence": 2}),
+        (["ndcg"], {"by": ["model", "k"]}),
+        (["ndcg"], {"unjudged": "bounds"}),
     ],
 )
-def test_bad_calls_are_reported(names, options, error, message):
+def test_bad_calls_are_reported(names, options, refused):
     run = RUN.with_columns(k=pl.lit(1))
-    with pytest.raises(error, match=message):
-        rf.stats.at_k(run, *names, **{"k": [1], "truth": TRUTH, "by": "model", **options})
+    refused(rf.stats.at_k, run, *names, **{"k": [1], "truth": TRUTH, "by": "model", **options})

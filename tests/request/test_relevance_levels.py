@@ -158,24 +158,22 @@ def test_a_duplicate_is_found_at_the_level_too():
 
 
 @pytest.mark.parametrize(
-    ("label", "message"),
+    "label",
     [
-        ("ap(rel=0)", "metric 'ap(rel=0)': rel must be a number > 0, not '0'"),
-        ("ap(rel=-1)", "metric 'ap(rel=-1)': rel must be a number > 0, not '-1'"),
-        ("ap(rel=nan)", "metric 'ap(rel=nan)': rel must be a number > 0, not 'nan'"),
-        ("ap(rel=x)", "metric 'ap(rel=x)': rel cannot be read from 'x'"),
-        ("ap(rel=)", "metric 'ap(rel=)': rel cannot be read from ''"),
-        ("ap(rel=1, rel=2)", "metric 'ap(rel=1, rel=2)': duplicate parameter 'rel'"),
-        ("ap(rel=1)@5-l2", "metric 'ap(rel=1)@5-l2': duplicate parameter 'rel'"),
-        ("ap-l0", "metric 'ap-l0': rel must be a number > 0, not '0'"),
-        ("ndgc(rel=2)@5", "unknown metric 'ndgc(rel=2)@5'; the nearest are 'ndcg@5'"),
-        ("coverage(rel=2)@5", "metric 'coverage(rel=2)@5' is one number for all lists and has no"),
+        "ap(rel=0)",
+        "ap(rel=-1)",
+        "ap(rel=nan)",
+        "ap(rel=x)",
+        "ap(rel=)",
+        "ap(rel=1, rel=2)",
+        "ap(rel=1)@5-l2",
+        "ap-l0",
+        "ndgc(rel=2)@5",
+        "coverage(rel=2)@5",
     ],
 )
-def test_a_bad_level_is_reported(label, message):
-    with pytest.raises(ValueError) as error:
-        rf.evaluate(RUN, label, **OPTIONS, items=RUN.select("item").unique())
-    assert str(error.value).startswith(message)
+def test_a_bad_level_is_reported(label, refused):
+    refused(rf.evaluate, RUN, label, **OPTIONS, items=RUN.select("item").unique())
 
 
 def test_no_expression_holds_a_level():

@@ -301,19 +301,17 @@ def test_dictionaries_are_text_and_huge_integers_are_integers():
     assert wide.schema["user"].is_decimal()
 
 
-def test_two_columns_of_one_name_are_an_error():
+def test_two_columns_of_one_name_are_an_error(refused):
     pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.Table.from_arrays([pyarrow.array([1])] * 3, names=["user", "user", "item"])
-    with pytest.raises(rf.RankingDataError, match='two columns have one name .*"user"'):
-        rf.evaluate(table, "rr", truth=TRUTH)
+    refused(rf.evaluate, table, "rr", truth=TRUTH)
 
 
 @pytest.mark.parametrize("role", ["user", "item", "extra"])
-def test_a_type_that_polars_cannot_read_is_an_error(role):
+def test_a_type_that_polars_cannot_read_is_an_error(role, refused):
     duckdb = pytest.importorskip("duckdb")
     columns = {"user": "1", "item": "'a'", "extra": "2", role: "INTERVAL 1 DAY"}
     select = ", ".join(f"{value} AS {name}" for name, value in columns.items())
     run = duckdb.connect().sql(f"SELECT 1 AS rank, {select}")
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
-    with pytest.raises(rf.RankingDataError, match="DuckDBPyRelation: polars cannot read a column"):
-        rf.evaluate(run, "rr", truth=truth)
+    refused(rf.evaluate, run, "rr", truth=truth)

@@ -342,7 +342,7 @@ def test_text_ids_have_the_values_of_integers(more, lazy, by, texts):
 
 
 @pytest.mark.parametrize("metric", ["ap", "bpref", "ndcg"])
-def test_ranks_too_deep_for_groups_are_exact_or_refused(metric):
+def test_ranks_too_deep_for_groups_are_exact_or_refused(metric, refused):
     """One number holds user, group and place; hits below 2^39 would share the last place."""
     deep = 1 << 39
     truth = pl.DataFrame({"user": 1, "item": [1, 2, 3, 4], "relevance": [1, 2, 3, 0]})
@@ -355,7 +355,6 @@ def test_ranks_too_deep_for_groups_are_exact_or_refused(metric):
             assert means[metric].to_list() == pytest.approx([value, value], rel=1e-12)
         lazy = rf.evaluate(run.lazy(), metric, truth=truth.lazy(), by="model")
         if min(ranks[:3]) > deep:
-            with pytest.raises(RankingDataError, match="a rank above 549,755,813,888"):
-                lazy.collect()
+            refused(lazy.collect)
         else:
             assert lazy.collect()[metric].to_list() == pytest.approx([value, value], rel=1e-12)

@@ -366,51 +366,24 @@ MODEL = POP.with_columns(model=pl.lit("x"))
 
 
 @pytest.mark.parametrize(
-    ("runs", "error", "message"),
+    "runs",
     [
-        ({}, ValueError, "the dict of runs is empty: pass one run or more, {name: run}"),
-        ({1: POP}, TypeError, "the names of runs must be text, not 1"),
-        ({"a": MODEL}, rf.RankingDataError, "run 'a', column 'model': the names of the runs make"),
-        ({"a": POP, "b": MODEL}, rf.RankingDataError, "run 'b', column 'model': the names"),
-        (
-            {"a": POP, "b": KNN.drop("rank")},
-            rf.RankingDataError,
-            "run 'b': no column 'rank', which run 'a' has: give all runs the same columns",
-        ),
-        (
-            {"a": POP, "b": KNN.drop("rank").with_columns(hits=1)},
-            rf.RankingDataError,
-            "run 'b': no column 'rank', which run 'a' has: give all runs the same columns",
-        ),
-        (
-            {"a": POP, "b": KNN.with_columns(score=1.0)},
-            rf.RankingDataError,
-            "run 'a': no column 'score', which run 'b' has: give all runs the same columns",
-        ),
-        (
-            {"a": POP, "b": KNN.with_columns(pl.col("user").cast(pl.String))},
-            rf.RankingDataError,
-            "column 'user': it is Int64 in run 'a' and String in run 'b': cast one;",
-        ),
-        (
-            {"a": POP, "b": KNN.with_columns(pl.col("user").cast(pl.Float64))},
-            rf.RankingDataError,
-            "column 'user': it is Int64 in run 'a' and Float64 in run 'b': cast one;",
-        ),
-        (
-            {"a": POP, "b": KNN.lazy()},
-            TypeError,
-            "run 'a' is a polars DataFrame, and run 'b' a polars LazyFrame: convert one;",
-        ),
-        ({"a": POP, "b": [1]}, TypeError, "the run 'b' must be a polars DataFrame or LazyFrame"),
+        {},
+        {1: POP},
+        {"a": MODEL},
+        {"a": POP, "b": MODEL},
+        {"a": POP, "b": KNN.drop("rank")},
+        {"a": POP, "b": KNN.drop("rank").with_columns(hits=1)},
+        {"a": POP, "b": KNN.with_columns(score=1.0)},
+        {"a": POP, "b": KNN.with_columns(pl.col("user").cast(pl.String))},
+        {"a": POP, "b": KNN.with_columns(pl.col("user").cast(pl.Float64))},
+        {"a": POP, "b": KNN.lazy()},
+        {"a": POP, "b": [1]},
     ],
 )
-def test_a_bad_dict_is_one_clear_error(runs, error, message):
+def test_a_bad_dict_is_one_clear_error(runs, refused):
     for call in (rf.runs.stack, lambda runs: rf.evaluate(runs, "ap", truth=TRUTH)):
-        with pytest.raises(error) as raised:
-            call(runs)
-        assert type(raised.value) is error
-        assert str(raised.value).startswith(message)
+        refused(call, runs)
 
 
 def test_from_runs_takes_a_dict_and_one_name():
@@ -467,11 +440,9 @@ def test_the_names_of_a_dict_are_the_models_whatever_their_column_is_called():
         rf.evaluate(RUNS, "ap", truth=TRUTH, model=None)
 
 
-def test_a_model_that_is_not_there_is_an_error():
-    with pytest.raises(rf.RankingDataError, match="run: no column 'engine' for model; it has 'us"):
-        rf.evaluate(STACKED, "ap", truth=TRUTH, model="engine")
-    with pytest.raises(TypeError, match=r"model= must be the name of a column, not \['model'\]"):
-        rf.evaluate(STACKED, "ap", truth=TRUTH, model=["model"])
+def test_a_model_that_is_not_there_is_an_error(refused):
+    refused(rf.evaluate, STACKED, "ap", truth=TRUTH, model="engine")
+    refused(rf.evaluate, STACKED, "ap", truth=TRUTH, model=["model"])
 
 
 def test_meters_and_queries_have_the_role():

@@ -198,84 +198,67 @@ def test_the_page_has_the_current_table_of_labels():
 
 
 @pytest.mark.parametrize(
-    ("metrics", "options", "error"),
+    ("metrics", "options"),
     {
-        "subtopics": (["alpha_ndcg@5"], {}, "no form in SQL.*subtopics; rf.evaluate computes it"),
-        "history": (["novelty@5"], {}, "from history="),
-        "all lists": (["gini"], {}, "shares of all lists"),
-        "a node": ([pl.col("rank").median().alias("x")], {}, "'x' has no form in SQL.*'Median'"),
-        "a column": (
-            [pl.col("price").sum().alias("x")],
-            {},
-            "'price', which schema= does not name",
-        ),
-        "not reduced": ([(pl.col("rank") * 2).alias("x")], {}, "'rank' outside an aggregate"),
-        "tied": (["map"], {"schema": {"run": ["tied", "rank"]}}, "ties='item'"),
-        "subtopic": (["map"], {"schema": {"truth": ["relevance", "subtopic"]}}, "one row per"),
-        "dialect": (["map"], {"dialect": "oracle"}, "dialect must be one of 'duckdb'"),
-        "names": (["map"], {"names": "upper"}, "names must be"),
-        "table": (["map"], {"schema": {"runs": []}}, "'runs' is not one of the tables"),
-        "both": (
-            [(pl.col("listed") & (pl.col("relevance") > 2)).sum().alias("x")],
-            {},
-            "'relevance' of the truth beside 'listed'",
-        ),
-        "a name": (["map"], {"run": "a\nb"}, "cannot be a name"),
-        "a boolean": (["map"], {"item": "TRUE", "dialect": "sqlite"}, "cannot be a name in SQLite"),
-        "an empty part": (["map"], {"run": "a..b"}, "cannot be a name"),
-        "case": (["map"], {"by": "User"}, "'user' in SQL, which ignores case"),
-        "a user": ([pl.len().alias("User")], {}, "'User' in SQL, which ignores case"),
-        "a group": ([pl.len().alias("MODEL")], {"by": "model"}, "'MODEL' in SQL, which"),
-        "two labels": ([pl.len().alias("MAP"), "map"], {}, "'map' in SQL, which ignores case"),
-        "users": (["map"], {"by": "users"}, "'users' in SQL, which ignores case: rename the"),
-        "nulls in any": (
-            [(pl.col("rank") < 3).any(ignore_nulls=False).alias("x")],
-            {},
-            "'x' has no form in SQL.*ignore_nulls=False",
-        ),
-        "label": (["nddcg@10"], {}, "the nearest are"),
+        "subtopics": (["alpha_ndcg@5"], {}),
+        "history": (["novelty@5"], {}),
+        "all lists": (["gini"], {}),
+        "a node": ([pl.col("rank").median().alias("x")], {}),
+        "a column": ([pl.col("price").sum().alias("x")], {}),
+        "not reduced": ([(pl.col("rank") * 2).alias("x")], {}),
+        "tied": (["map"], {"schema": {"run": ["tied", "rank"]}}),
+        "subtopic": (["map"], {"schema": {"truth": ["relevance", "subtopic"]}}),
+        "dialect": (["map"], {"dialect": "oracle"}),
+        "names": (["map"], {"names": "upper"}),
+        "table": (["map"], {"schema": {"runs": []}}),
+        "both": ([(pl.col("listed") & (pl.col("relevance") > 2)).sum().alias("x")], {}),
+        "a name": (["map"], {"run": "a\nb"}),
+        "a boolean": (["map"], {"item": "TRUE", "dialect": "sqlite"}),
+        "an empty part": (["map"], {"run": "a..b"}),
+        "case": (["map"], {"by": "User"}),
+        "a user": ([pl.len().alias("User")], {}),
+        "a group": ([pl.len().alias("MODEL")], {"by": "model"}),
+        "two labels": ([pl.len().alias("MAP"), "map"], {}),
+        "users": (["map"], {"by": "users"}),
+        "nulls in any": ([(pl.col("rank") < 3).any(ignore_nulls=False).alias("x")], {}),
+        "label": (["nddcg@10"], {}),
     }.values(),
 )
-def test_what_cannot_be_said_is_an_error_at_once(metrics, options, error):
+def test_what_cannot_be_said_is_an_error_at_once(metrics, options, refused):
     schema = options.get("schema")
     if schema:
         ids = dict.fromkeys(("user", "item"), pl.Int64)
         schema = {name: ids | dict.fromkeys(more, pl.Int64) for name, more in schema.items()}
         options = {**options, "schema": schema}
-    with pytest.raises((ValueError, rf.RankingDataError), match=error):
-        rf.sql(*metrics, **options)
+    refused(rf.sql, *metrics, **options)
 
 
 FRAME = pl.DataFrame({"user": [1], "item": [1], "rank": [1]})
 
 
 @pytest.mark.parametrize(
-    ("options", "error"),
+    "options",
     {
-        "a frame": ({"run": FRAME}, "run= is the name of a table.*not polars DataFrame"),
-        "none": ({"run": None}, "run= is the name of a table.*not NoneType"),
-        "a number": ({"run": 5}, "run= is the name of a table.*not int"),
-        "no parts": ({"run": ()}, "run= is the name of a table.*not an empty tuple"),
-        "a schema": ({"schema": FRAME}, "schema= is a dict by table"),
-        "weights": ({"weights": FRAME}, "sql has no keyword 'weights'"),
-        "total": ({"total": True}, "sql has no keyword 'total'"),
-        "history": ({"history": FRAME}, "sql has no keyword 'history'"),
-        "databricks": ({"dialect": "databricks"}, "use 'spark'"),
-        "postgresql": ({"dialect": "postgresql"}, "use 'postgres'"),
+        "a frame": {"run": FRAME},
+        "none": {"run": None},
+        "a number": {"run": 5},
+        "no parts": {"run": ()},
+        "a schema": {"schema": FRAME},
+        "weights": {"weights": FRAME},
+        "total": {"total": True},
+        "history": {"history": FRAME},
+        "databricks": {"dialect": "databricks"},
+        "postgresql": {"dialect": "postgresql"},
     }.values(),
 )
-def test_wrong_options_are_one_clear_error(options, error):
-    with pytest.raises((TypeError, ValueError), match=error):
-        rf.sql("map", **options)
-    with pytest.raises((TypeError, ValueError), match=error):
-        rf.sql(**options, check=True)
+def test_wrong_options_are_one_clear_error(options, refused):
+    refused(rf.sql, "map", **options)
+    refused(rf.sql, **options, check=True)
 
 
-def test_wrong_names_of_excluded_rows_and_options_that_change_no_rule():
-    with pytest.raises(TypeError, match="exclude= is the name of a table"):
-        rf.sql("map", exclude=FRAME)
-    with pytest.raises(ValueError, match="preset: single_precision has no form in SQL"):
-        rf.sql("map", preset="pytrec_eval")
+def test_wrong_names_of_excluded_rows_and_options_that_change_no_rule(refused):
+    refused(rf.sql, "map", exclude=FRAME)
+    refused(rf.sql, "map", preset="pytrec_eval")
     assert (
         rf.sql(users="both", check=True).partition("SELECT")[2]
         == (rf.sql(check=True).partition("SELECT")[2])

@@ -243,20 +243,19 @@ def test_lengths_of_lists_are_summed_over_rows(dialect):
 
 
 @pytest.mark.parametrize(
-    ("metric", "reason"),
+    "metric",
     [
-        ((pl.col("rank").fill_null(float("-inf")) > float("-inf")).sum(), "Literal\\(-inf\\)"),
-        ((1 / pl.col("rank").fill_null(float("inf"))).sum(), "Literal\\(inf\\)"),
-        (pl.col("place_discount").filter(pl.col("rank") == 1).sum(), "'place_discount' beside"),
-        ((pl.col("ideal_place") * pl.col("relevant")).sum(), "'ideal_place' beside 'relevant'"),
-        (pl.lit(2.0).cast(pl.Float64).len() / (pl.col("relevant").sum() + 1), "of a constant"),
-        (pl.col("rank").filter(pl.lit(0.5).is_null()).min(), "constant filter keeps none"),
-        ((pl.col("listed") & pl.col("relevant")).mean(), "'relevance' of the truth beside"),
+        (pl.col("rank").fill_null(float("-inf")) > float("-inf")).sum(),
+        (1 / pl.col("rank").fill_null(float("inf"))).sum(),
+        pl.col("place_discount").filter(pl.col("rank") == 1).sum(),
+        (pl.col("ideal_place") * pl.col("relevant")).sum(),
+        pl.lit(2.0).cast(pl.Float64).len() / (pl.col("relevant").sum() + 1),
+        pl.col("rank").filter(pl.lit(0.5).is_null()).min(),
+        (pl.col("listed") & pl.col("relevant")).mean(),
     ],
 )
-def test_what_would_differ_is_refused(metric, reason):
-    with pytest.raises(ValueError, match=f"'x' has no form in SQL: .*{reason}"):
-        rf.sql(metric.alias("x"))
+def test_what_would_differ_is_refused(metric, refused):
+    refused(rf.sql, metric.alias("x"))
 
 
 def differences_of_two_columns(dialect, run, truth, *metrics, per_user, by, **options):
