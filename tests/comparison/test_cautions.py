@@ -25,7 +25,7 @@ def test_fewer_than_five_users_are_too_few():
     assert cautions.FEWEST_USERS == 5
 
 
-def test_one_user_may_outweigh_all_others():
+def test_weight_of_one_user_may_outweigh_all_others():
     old = np.linspace(0, 1, 300)
     new = old - 0.01
     new[0] += 1000
@@ -41,7 +41,7 @@ def test_one_user_may_outweigh_all_others():
 
 
 @pytest.mark.parametrize(("excess", "expected"), [(0.0, False), (1e-13, False), (1e-6, True)])
-def test_a_mean_that_changes_by_rounding_contradicts_nobody(excess, expected):
+def test_mean_that_changes_by_rounding_contradicts_nobody(excess, expected):
     old = np.full(400, 0.5)
     change = np.where(np.arange(400) < 300, -0.01, 0.03)  # three lose a third of what one gains
     change[-1] += 400 * excess
@@ -50,7 +50,7 @@ def test_a_mean_that_changes_by_rounding_contradicts_nobody(excess, expected):
     assert has_note is expected
 
 
-def test_the_sign_test_decides_whether_users_contradict_the_mean():
+def test_sign_test_decides_whether_users_contradict_the_mean():
     for losers in range(11, 20):
         change = np.where(np.arange(20) < losers, -0.01, 1.0) + np.linspace(0, 1e-3, 20)
         old = np.linspace(0.1, 0.9, 20)
@@ -74,7 +74,7 @@ def test_the_sign_test_decides_whether_users_contradict_the_mean():
         (10_000, 0.019, {"test": "max_t"}, False),  # takes no margin
     ],
 )
-def test_a_small_effect_of_many_users_asks_for_a_margin(users, effect, options, told):
+def test_small_effect_of_many_users_asks_for_a_margin(users, effect, options, told):
     rng = np.random.default_rng(4)
     old, change = rng.random(users), rng.normal(size=users)
     change = (change - change.mean()) / change.std(ddof=1) + effect
@@ -94,7 +94,7 @@ def test_ages_weeks_and_tiers_are_proposed_as_no_clusters():
     assert "cluster" not in (notes.item() or "")
 
 
-def test_what_the_signs_of_two_means_read_stands_beside_what_is_tested():
+def test_signs_of_two_means_are_read_beside_the_test():
     """A loses 2 of 10 hits of 100 relevant items, B gains one of 20."""
     lists = {"old": {"A": [1, 2], "B": [999]}, "new": {"A": [998], "B": [101]}}
     run = pl.DataFrame(
@@ -124,7 +124,7 @@ def test_what_the_signs_of_two_means_read_stands_beside_what_is_tested():
     assert set(alike.filter(model="old2")["signs"]) == {"unchanged"}
 
 
-def test_a_diagnosis_counts_clusters():
+def test_diagnosis_counts_clusters():
     """Users come four times: only the number of customers tells."""
     ranks = {"old": [2] * 8 + [1] * 16, "new": [1] * 8 + [2] * 3 + [1] * 13}
 

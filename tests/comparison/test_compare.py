@@ -51,7 +51,7 @@ COUNTRIES = pl.DataFrame({"user": [1, 2, 3, 4, 5], "country": list("xxyyy")})
 # ------------------------------------------------------------------ who is paired
 
 
-def test_a_user_whom_a_run_misses_is_a_miss():
+def test_user_whom_a_run_misses_is_a_miss():
     """New: 1, 1/2, 0, 1, 0; old: 1/2, 1, 1/2, 0, 0."""
     got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", details=True)
     assert got.columns == COMPARISON
@@ -62,7 +62,7 @@ def test_a_user_whom_a_run_misses_is_a_miss():
     assert (row["higher"], row["equal"], row["lower"]) == (2, 1, 2)
 
 
-def test_other_policies_pair_the_users_of_both():
+def test_policies_of_users_pair_the_users_of_both():
     """In both lists and the truth: 1 and 2, with 1, 1/2 against 1/2, 1."""
     got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both", details=True).row(
         0, named=True
@@ -72,7 +72,7 @@ def test_other_policies_pair_the_users_of_both():
     assert (got["higher"], got["equal"], got["lower"]) == (1, 0, 1)
 
 
-def test_an_undefined_metric_is_not_a_pair():
+def test_undefined_metric_is_not_a_pair():
     got = compared([1.0, None, 3.0], [2.0, 5.0, None], [3.0, 1.0, 1.0], correction=None)
     assert got.select("model", "baseline", "users", "mean", "baseline_mean").rows() == [
         ("m1", "m0", 1, 2.0, 1.0),
@@ -121,7 +121,7 @@ def test_swapping_turns_the_signs():
         assert (there["higher"], there["lower"]) == (back["lower"], back["higher"])
 
 
-def test_the_order_of_rows_and_the_other_metrics_do_not_matter():
+def test_order_of_rows_and_the_other_metrics_do_not_matter():
     table = judged(*sample(3, 40, systems=3))
     square = (pl.col("value").filter("relevant").first() ** 2).alias("square")
     for test in TESTS:
@@ -135,7 +135,7 @@ def test_the_order_of_rows_and_the_other_metrics_do_not_matter():
 
 
 @pytest.mark.parametrize("test", TESTS)
-def test_a_segment_is_compared_as_if_alone(test):
+def test_segment_is_compared_as_if_alone(test):
     table = judged(*sample(4, 30, systems=3)).with_columns(country=pl.col("user") % 2)
     options = {"test": test, "resamples": FEW, **uncorrected(test)}
     got = rf.compare(table, VALUE, by=["model", "country"], **options, details=True)
@@ -201,7 +201,7 @@ def test_ids_of_other_widths_meet_where_the_truth_places_users():
     assert narrow.rank.evaluate("rr", truth=truth, by=["model", "country"]).equals(expected)
 
 
-def test_totals():
+def test_totals_of_a_comparison():
     truth = TRUTH.join(COUNTRIES, on="user")
     run = RUN.filter(model="old").drop("model")
     got = run.rank.evaluate("rr", "gmap", "num_hits", truth=truth, by="country", total=True)
@@ -218,7 +218,7 @@ def test_totals():
         run.rank.evaluate("rr", truth=truth, by="country", total="yes")
 
 
-def test_a_segment_without_users_says_so():
+def test_segment_without_users_says_so():
     truth = TRUTH.join(COUNTRIES, on="user").with_columns(day=1)
     run = pl.concat([RUN.with_columns(day=1), RUN.with_columns(day=2)])
     by = ["model", "day"]
@@ -248,7 +248,7 @@ def test_a_segment_without_users_says_so():
 # ------------------------------------------------------------------ the order of columns
 
 
-def test_the_answer_is_in_the_columns_that_a_narrow_print_shows():
+def test_answer_is_in_the_columns_that_a_narrow_print_shows():
     """A terminal shows the first four and the last four columns; new ones go into the middle."""
     values = RUN.rank.per_user("rr", truth=TRUTH, by="model")
     first, last = ANSWER[:4], ANSWER[-4:]
@@ -278,7 +278,7 @@ def test_the_answer_is_in_the_columns_that_a_narrow_print_shows():
 
 @pytest.mark.parametrize("details", [False, True])
 @pytest.mark.parametrize("margin", [None, {}, 0.1, {"rr": "1%"}])
-def test_the_columns_are_those_of_the_call_whatever_the_data(margin, details):
+def test_columns_are_those_of_the_call_whatever_the_data(margin, details):
     columns = [*(COMPARISON if details else ANSWER)]
     if margin is not None:
         columns.insert(-1, "p_not_worse")
@@ -301,7 +301,7 @@ def test_the_columns_are_those_of_the_call_whatever_the_data(margin, details):
     assert rf.compare(values, "rr", **call | {"truth": None}).columns == columns
 
 
-def test_a_terminal_of_80_columns_shows_the_answer():
+def test_terminal_of_80_columns_shows_the_answer():
     """Each cell is whole, if in two lines: Polars shows eight columns of any table."""
     runs = dict(zip(("popularity", "item-kNN"), RUN.partition_by("model"), strict=True))
     runs = {name: run.drop("model") for name, run in runs.items()}
@@ -407,7 +407,7 @@ def test_left_out_users_are_those_of_one_set_only(seed):
         )
 
 
-def test_a_note_names_who_is_left_out_and_people_are_told_of_5_percent_or_more():
+def test_note_names_who_is_left_out_and_people_are_told_of_5_percent_or_more():
     """19 of 20 and 20 of 21 users are in both groups."""
     for both in (19, 20):
         note = f"1 of {both + 1} users is left out: this user has a value with one system only"
@@ -437,7 +437,7 @@ def test_users_of_the_truth_are_not_left_out():
     assert "; 2 of 4 users are left out: they have a value with one system only" in both["note"]
 
 
-def test_every_door_counts_those_who_are_left_out():
+def test_verbs_count_users_who_are_left_out():
     pytest.importorskip("pandas")
     run, truth = weeks(OTHER_USERS)
     items = pl.DataFrame({"item": ["a", "b"]})
@@ -463,7 +463,7 @@ def test_every_door_counts_those_who_are_left_out():
 
 
 @pytest.mark.parametrize("verb", ["summarize", "compare", "stats.who_gained"])
-def test_a_plan_is_collected_once_and_not_before(verb, monkeypatch):
+def test_plan_is_collected_once_and_not_before(verb, monkeypatch):
     collected = []
     collect = pl.LazyFrame.collect
     monkeypatch.setattr(
@@ -556,7 +556,7 @@ print(rf.summarize(table, metric, by="model", resamples=999, seed=4).rows())
 
 
 @pytest.mark.thorough
-def test_a_seed_gives_the_same_numbers_in_every_process():
+def test_seed_gives_the_same_numbers_in_every_process():
     printed = []
     for threads in ("1", "2"):
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
@@ -640,7 +640,7 @@ def test_rounding_makes_no_difference():
     assert (got["higher"], got["equal"], got["lower"], got["p_value"]) == (3, 2, 0, 0.25)
 
 
-def test_few_resamples_work():
+def test_resamples_may_be_few():
     old, new = sample(6, 30)
     assert one(old, new + 9, test="randomization", resamples=1)["p_value"] in (0.5, 1)
     assert one(old, new + 9, test="max_t", resamples=1)["ci_low"] is None
@@ -659,11 +659,11 @@ def test_few_resamples_work():
         {"users": "me"},
     ],
 )
-def test_bad_options(options, refused):
+def test_compare_refuses_bad_options(options, refused):
     refused(compared, [1.0, 2.0], [3.0, 1.0], **options)
 
 
-def test_bad_data(refused):
+def test_compare_refuses_bad_data(refused):
     refused(compared, [1.0, 2.0])
     refused(
         lambda: judged([1.0], [2.0]).rename({"model": "users"}).rank.compare("rr", model="users")
@@ -676,7 +676,7 @@ def test_bad_data(refused):
     refused(compared, [1.0], [2.0], basline="m0")
 
 
-def test_a_missing_extra_says_what_to_install():
+def test_missing_extra_says_what_to_install():
     code = """
 import importlib.util, polars as pl, rankframe as rf
 found = importlib.util.find_spec
@@ -692,7 +692,7 @@ else:
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
 
 
-def test_a_bar_after_two_seconds(monkeypatch, capsys):
+def test_bar_after_two_seconds(monkeypatch, capsys):
     bars = []
 
     class Bar(tqdm):
@@ -747,7 +747,7 @@ def test_pairs_that_are_tested_in_several_batches_have_the_same_numbers(monkeypa
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
-def test_the_bar_goes_to_the_terminals_stderr_and_nowhere_else():
+def test_bar_goes_to_the_terminals_stderr_and_nowhere_else():
     import fcntl
     import pty
     import select
@@ -798,7 +798,7 @@ def with_hits(sizes, **systems):
     )
 
 
-def test_the_worked_example():
+def test_comparison_of_a_worked_example():
     """A: R = 100, hits −2; B: R = 20, hits +1; k = 10."""
     run, truth = with_hits([100, 20], old=[5, 3], new=[3, 4])
     got = run.rank.stats.who_gained(10, truth=truth, baseline="old")
@@ -838,7 +838,7 @@ def test_readings(change, reading):
 
 
 @pytest.mark.parametrize("change", [[1, 1], [-1, 0], [-2, 1], [2, -1]])
-def test_two_users_show_nothing(change):
+def test_comparison_of_two_users_shows_nothing(change):
     run, truth = with_hits([100, 20], old=[5, 3], new=[5 + change[0], 3 + change[1]])
     readings = run.rank.stats.who_gained(10, truth=truth, baseline="old")["reading"].to_list()
     alike = "no test: every user differs by the same amount"
@@ -901,7 +901,7 @@ def test_diagnose_adds_up_to_evaluate():
 
 
 @pytest.mark.parametrize("k", [3, 7, 10, 49])
-def test_a_change_of_hits_is_counted(k):
+def test_change_of_hits_is_counted(k):
     """Two users lose two hits and gain one: exactly −2, 1, and −1/2 as their mean."""
     run, truth = with_hits([20, 100], old=[0, 3], new=[1, 1])
     got = run.rank.stats.who_gained(k, truth=truth, baseline="old")
@@ -948,7 +948,7 @@ def test_bad_diagnoses(refused):
 # ------------------------------------------------------------------ what is shared with per_user
 
 
-def test_the_options_are_those_of_evaluate():
+def test_options_are_those_of_evaluate():
     import inspect
 
     from rankframe._request.keywords import Columns, Options
@@ -977,7 +977,7 @@ def test_resamples_have_a_bound():
             call(RUN, "ap", truth=TRUTH, by="model", resamples=10**12)
 
 
-def test_a_large_value_of_one_user_leaves_the_others_as_they_are():
+def test_large_value_of_one_user_leaves_the_others_as_they_are():
     grades = [1, 2, 3, 1, 2, 3, 2, 1, 3, 50]
     ranks = {"A": [3, 2, 4, 5, 2, 6, 7, 3, 2, 1], "B": [1, 1, 2, 3, 1, 4, 5, 2, 1, 1]}
     truth = pl.DataFrame({"user": range(10), "item": ["a"] * 10, "relevance": grades})
@@ -1002,7 +1002,7 @@ def test_values_without_squares_are_reported(refused):
         refused(call, RUN, x.alias("x"), truth=TRUTH.with_columns(relevance=pl.lit(1)), by="model")
 
 
-def test_a_baseline_is_the_name_of_a_system():
+def test_baseline_is_the_name_of_a_system():
     with pytest.raises(TypeError, match="name of a system"):
         rf.stats.who_gained(RUN, 1, truth=TRUTH, baseline=pl.lit("a"))
 
@@ -1036,7 +1036,7 @@ def test_diagnose_returns_the_same_bits_in_each_call_and_order():
 
 
 @pytest.mark.parametrize("primary", [rf.metrics.hit_at(1), 3])
-def test_a_primary_metric_is_named(primary, refused):
+def test_primary_metric_is_named(primary, refused):
     refused(rf.compare, RUN, "rr", "hit@1", truth=TRUTH, primary=primary)
 
 
@@ -1106,7 +1106,7 @@ def test_users_whom_no_system_can_satisfy_are_counted_and_named(systems):
         ("method", "wilson", "'auto'"),
     ],
 )
-def test_a_test_or_interval_of_another_name_is_answered_with_what_to_take(option, typed, said):
+def test_test_or_interval_of_another_name_is_answered_with_what_to_take(option, typed, said):
     values = pl.DataFrame({"model": ["a", "b"] * 2, "user": [1, 1, 2, 2], "rr": [0.1, 0.2, 0.3, 1]})
     verb = rf.summarize if option == "method" else rf.compare
     with pytest.raises(ValueError, match=f"not '{typed}': take {re.escape(said)}$"):

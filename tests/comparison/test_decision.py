@@ -38,7 +38,7 @@ def _nodes(kind):
     return [(name, node) for name, node in _every_node() if isinstance(node, kind)]
 
 
-def test_one_place_compares_a_p_value_with_a_level():
+def test_p_values_meet_levels_in_one_place():
     orders = ast.Lt | ast.LtE | ast.Gt | ast.GtE
     compared = [
         (name, ast.unparse(node))
@@ -50,7 +50,7 @@ def test_one_place_compares_a_p_value_with_a_level():
     assert {text for _, text in compared} >= NO_P_VALUES
 
 
-def test_one_function_makes_a_level_of_a_confidence():
+def test_levels_are_made_of_confidences_by_one_function():
     """1 − 0.95 is above 0.05 in floats."""
     differences = [
         (name, ast.unparse(node))
@@ -114,7 +114,7 @@ def test_compare_gate_table_and_report_have_one_answer(name):
 
 @pytest.mark.parametrize("correction", ["holm", None])
 @pytest.mark.parametrize("lost", [0, 1, 3, 19, 30, 400])
-def test_a_margin_has_one_answer_in_compare_and_in_gates(lost, correction):
+def test_margin_has_one_answer_in_compare_and_in_gates(lost, correction):
     """Also where the share of losers bounds the loss; both at one level."""
     table = values([1.0] * 1000, [0.5] * lost + [1.0] * (1000 - lost))
     options = {"baseline": "old", "margin": 0.02, "correction": correction}
@@ -128,7 +128,7 @@ def test_a_margin_has_one_answer_in_compare_and_in_gates(lost, correction):
         )
 
 
-def test_the_outcome_of_a_gain_within_the_margin_is_one():
+def test_outcome_of_a_gain_within_the_margin_is_one():
     """A gain that is proved and too small to matter is the same for compare, table and report."""
     runs, truth = of_ranks([2] * 3000, [1] * 40 + [2] * 2960)
     options = {"truth": truth, "baseline": "old"}

@@ -86,7 +86,7 @@ def test_charts_draw_a_single_system_without_by():
 
 
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
-def test_a_column_called_model_has_the_systems_wherever_it_stands(kind):
+def test_column_called_model_has_the_systems_wherever_it_stands(kind):
     run = MODELS.lazy() if kind == "lazy" else MODELS
     for options in ({}, {"baseline": "pop"}):
         got = rf.compare(run, "rr", truth=TRUTH, by=["day", "model"], **options)
@@ -114,7 +114,7 @@ def test_model_names_the_systems_and_by_the_segments(kind):
     assert got.lazy().collect().equals(expected.rename({"model": "system"}))
 
 
-def test_a_baseline_that_nobody_is_called_is_reported(refused):
+def test_baseline_that_nobody_is_called_is_reported(refused):
     refused(rf.compare, RUN, "rr", truth=TRUTH, model="system", by="day", baseline="als")
     refused(rf.compare, RUN, "rr", truth=TRUTH, model="system", by="day", baseline=pl.lit("pop"))
 
@@ -191,7 +191,7 @@ def test_users_in_unlike_numbers_of_folds_count_as_often():
     assert row["note"] == f"{no_test}; 3 users in several groups, one observation each; {few}"
 
 
-def test_a_pair_needs_both_systems_in_the_same_fold():
+def test_pair_needs_both_systems_in_the_same_fold():
     table = folded([1.0, 2.0, None], [2.0, None, 4.0], folds=[0, 0, 1], users=[1, 2, 2])
     row = rf.compare(table, VALUE, by=BOTH, total=True, baseline="m0").row(-1, named=True)
     alone = "1 of 2 users is left out: this user has a value with one system only"
@@ -227,7 +227,7 @@ def test_totals_are_weighted():
     assert total["mean"] == pytest.approx((weights * new).sum() / weights.sum())
 
 
-def test_a_total_needs_segments():
+def test_total_needs_segments():
     for verb in (rf.compare, rf.summarize):
         with pytest.raises(ValueError, match="total=True adds a row of overall means to the"):
             one = MODELS if verb is rf.compare else MODELS.filter(model="a").drop("model")
@@ -287,7 +287,7 @@ def test_users_who_return_do_not_narrow_the_interval():
         assert row["note"].endswith("; too few users for a sure interval: 8")
 
 
-def test_a_fold_without_a_value_is_not_a_group():
+def test_fold_without_a_value_is_not_a_group():
     table = folded([1.0, 3.0, None], folds=[0, 1, 2], users=[1, 2, 3])
     row = table.rank.summarize(VALUE, by="fold", total=True).row(-1, named=True)
     assert (row["groups"], row["groups_mean"], row["users"], row["num_left_out"]) == (2, 2.0, 2, 1)
@@ -305,7 +305,7 @@ def cross_validated():
 
 @pytest.mark.parametrize("name", ["fold", "Fold", "split"])
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
-def test_a_truth_without_the_folds_of_returning_users_is_reported(kind, name):
+def test_truth_without_the_folds_of_returning_users_is_reported(kind, name):
     run, truth = (frame.rename({"fold": name}) for frame in cross_validated())
     assert run.rank.evaluate("recall", truth=truth, by=name)["recall"].to_list() == [1.0, 1.0]
     message = (
@@ -321,7 +321,7 @@ def test_a_truth_without_the_folds_of_returning_users_is_reported(kind, name):
         rf.check(run.lazy().collect(), truth=truth.drop(name), by=name)
 
 
-def test_other_groups_of_returning_users_are_judged_by_one_truth():
+def test_groups_of_returning_users_are_judged_by_one_truth():
     run, truth = cross_validated()
     renamed = run.rename({"fold": "seed"})
     got = renamed.rank.evaluate("recall", truth=truth.drop("fold"), by="seed")

@@ -44,7 +44,7 @@ def interval(ranks):
     return stats.ttest_1samp(change, 0).confidence_interval(0.95)
 
 
-def test_it_decides_by_the_interval():
+def test_gate_decides_by_the_interval():
     low, high = interval(WORSE)
     assert high < 0
     just = -high
@@ -61,7 +61,7 @@ def of_values(old, new):
     return {m: pl.DataFrame({"user": range(len(v)), "v": v}) for m, v in values.items()}
 
 
-def test_without_a_margin_it_decides_as_compare():
+def test_gate_without_a_margin_decides_as_compare():
     """Of the same users: a gate that undecided passes fails what compare calls worse."""
     random = np.random.default_rng(5)
     verdicts = set()
@@ -79,7 +79,7 @@ def test_without_a_margin_it_decides_as_compare():
     assert {"worse", "undecided"} <= verdicts
 
 
-def test_a_margin_fails_only_if_t_and_halls_t_show_it():
+def test_margin_fails_only_if_t_and_halls_t_show_it():
     """A few users lose all: t of so skewed losses shows too much, Hall's t less."""
     random = np.random.default_rng(1)
     counts = {False: 0, True: 0}
@@ -97,7 +97,7 @@ def test_a_margin_fails_only_if_t_and_halls_t_show_it():
     assert min(counts.values()) > 2
 
 
-def test_what_is_undecided_fails():
+def test_undecided_systems_fail():
     low, high = interval(LIKE)
     assert low < 0 < high
     assert decisions("rr", undecided="fail", margin=-low - 1e-6)["like"] is False
@@ -114,7 +114,7 @@ def test_lower_may_be_better():
     assert why.filter(model="worse")["why"].item() == "worse: interval above 0.1"
 
 
-def test_its_frame():
+def test_gate_frame():
     frame = gate(RUNS, "rr", "hit@1", truth=TRUTH, baseline="old", margin={"rr": 0.01})
     columns = "model metric baseline users num_left_out margin difference note ci_low ci_high"
     columns += " passed why"
@@ -151,7 +151,7 @@ def test_users_who_all_lose_alike_have_the_exact_test():
             assert same == (None, None, True, "not worse: no user differs")
 
 
-def test_without_an_interval_a_system_fails():
+def test_system_without_an_interval_fails():
     """No users, one user who loses, one who is as before: nothing is known, so nothing passes."""
     runs = {name: rows.filter(user=4) for name, rows in RUNS.items()}
     other = runs | {"worse": runs["worse"].with_columns(user=99)}
@@ -167,7 +167,7 @@ def test_without_an_interval_a_system_fails():
         assert frame["why"].item() == "no interval: no user has a value in one of the two"
 
 
-def test_a_reason_is_not_the_baseline_nor_an_interval_that_is_there():
+def test_reason_is_not_the_baseline_nor_an_interval_that_is_there():
     runs = {name: rows.head(1) for name, rows in RUNS.items()}
     alone = rf.gate(runs, "rr", truth=TRUTH.head(1), margin=0.5)
     assert alone["why"].to_list() == ["no interval: one user"] * 2
@@ -179,7 +179,7 @@ def test_a_reason_is_not_the_baseline_nor_an_interval_that_is_there():
     assert row["why"] == "cannot be judged: 1% of the baseline's mean, 0, is not above 0"
 
 
-def test_a_segment_without_users_does_not_hide_the_others():
+def test_segment_without_users_does_not_hide_the_others():
     truth = TRUTH.with_columns(country=pl.when(pl.col("user") < 39).then(pl.lit("a")))
     truth = truth.with_columns(pl.col("country").fill_null("b"))
     by = ["model", "country"]
@@ -188,7 +188,7 @@ def test_a_segment_without_users_does_not_hide_the_others():
     assert frame["why"].to_list()[1] == "no interval: one user"
 
 
-def test_a_gate_counts_users_in_one_group_only():
+def test_gate_counts_users_in_one_group_only():
     runs = {"old": RUNS["old"], "like": RUNS["like"].filter(pl.col("user") < 5)}
     frame = gate(runs, "rr", truth=TRUTH, users="run", baseline="old")
     left_out = "35 of 40 users are left out: they have a value with one system only"
@@ -238,7 +238,7 @@ def test_segments_are_decided_by_themselves():
         (["gmap"], {"margin": 0.1}),
     ],
 )
-def test_what_cannot_be_decided_raises(metrics, options, refused):
+def test_gate_refuses_what_it_cannot_decide(metrics, options, refused):
     refused(gate, RUNS, *metrics, truth=TRUTH, **{"baseline": "old", **options})
 
 
@@ -265,7 +265,7 @@ def surely(lost, users, margin, metric="hit@1", **options):
     ("users", "margin"),
     [(20, 0.05), (50, 0.02), (100, 0.02), (300, 0.01), (1000, 0.05), (5000, 0.02)],
 )
-def test_a_system_that_is_worse_by_the_margin_passes_in_one_case_of_forty(users, margin):
+def test_system_that_is_worse_by_the_margin_passes_in_one_case_of_forty(users, margin):
     """Each user loses with the probability of the margin, and none gains: the exact probability."""
     number = stats.binom(users, margin)
     least, most = (int(count) for count in number.ppf([0.005, 0.1]))
@@ -280,7 +280,7 @@ def test_a_system_that_is_worse_by_the_margin_passes_in_one_case_of_forty(users,
         assert number.cdf(most + 1) > 0.025
 
 
-def test_a_system_that_loses_nothing_may_pass():
+def test_system_that_loses_nothing_may_pass():
     assert surely([0], 400, 0.01)["passed"].to_list() == [True]
     few = surely([0], 300, 0.01)
     assert few["passed"].to_list() == [False]
@@ -289,7 +289,7 @@ def test_a_system_that_loses_nothing_may_pass():
 
 
 @pytest.mark.parametrize("lost", [0, 1, 7, 19, 30])
-def test_the_bound_is_clopper_and_pearsons(lost):
+def test_bound_is_clopper_and_pearsons(lost):
     most = stats.binomtest(lost, 500).proportion_ci(0.95, "exact").high
     for margin, passed in [(most + 1e-6, True), (most - 1e-6, False)]:
         got = surely([lost], 500, margin)
@@ -300,7 +300,7 @@ def test_the_bound_is_clopper_and_pearsons(lost):
         assert lower["difference"].item() == pytest.approx(-got["difference"].item())
 
 
-def test_the_p_value_decides_where_enough_users_differ():
+def test_p_value_decides_where_enough_users_differ():
     """Twenty of 60 gain or lose: Student's one-sided test, at (1 − confidence)/2."""
     rng = np.random.default_rng(4)
     old = rng.integers(1, 4, 60)
@@ -354,7 +354,7 @@ def test_rare_losses_are_not_hidden_by_noise(users, margin, kind):
     assert passed.mean() <= 0.025 + 2 * (0.025 * 0.975 / 150) ** 0.5
 
 
-def test_what_is_too_rare_to_be_seen_is_said():
+def test_gate_says_what_is_too_rare_to_be_seen():
     """Of 300 users without a large loss, 1.22 % may have one; of 400, 0.92 %."""
     for users, passed in [(300, False), (400, True)]:
         rng = np.random.default_rng(1)
@@ -376,7 +376,7 @@ def test_what_is_too_rare_to_be_seen_is_said():
             )
 
 
-def test_a_few_users_who_lose_alike_are_corrected_like_others():
+def test_few_users_who_lose_alike_are_corrected_like_others():
     """The sign test of n users has p = 1/2ⁿ: two users in 20 countries show nothing."""
     ones = pl.DataFrame({"country": [*range(20)] * 2, "user": range(40), "item": "a", "rank": 1})
     country = pl.col("country") < 1
@@ -389,7 +389,7 @@ def test_a_few_users_who_lose_alike_are_corrected_like_others():
         assert got["why"][0].startswith("undecided: every user differs by the same amount, but p")
 
 
-def test_a_metric_without_a_range_is_undecided():
+def test_metric_without_a_range_is_undecided():
     table, truth = hits([1], 1000)
     got = gate(table, "mean_hit_rank@5", truth=truth, baseline="old", margin=5.0, undecided="fail")
     assert got["passed"].to_list() == [False]
@@ -436,7 +436,7 @@ def test_users_without_a_value_are_left_out_of_a_gate():
 
 
 @pytest.mark.parametrize("correction", ["holm", None])
-def test_the_default_corrects_for_the_number_of_decisions(correction):
+def test_default_corrects_for_the_number_of_decisions(correction):
     """One-sided p-values in SciPy, corrected by statsmodels, at (1 − confidence)/2."""
     multitest = pytest.importorskip("statsmodels.stats.multitest", reason="a second opinion")
     rng = np.random.default_rng(8)
@@ -470,7 +470,7 @@ def test_the_default_corrects_for_the_number_of_decisions(correction):
 
 
 @pytest.mark.parametrize("test", ["max_t", "sequential"])
-def test_other_tests_decide_by_their_interval_or_its_p_value(test):
+def test_tests_decide_by_their_interval_or_its_p_value(test):
     got = gate(RUNS, "hit@1", truth=TRUTH, baseline="old", test=test, resamples=2000)
     assert got.filter(model="worse")["passed"].item() is False
     assert got.filter(model="like")["passed"].item() is True
@@ -480,7 +480,7 @@ def test_other_tests_decide_by_their_interval_or_its_p_value(test):
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_a_floor_is_a_requirement(lazy):
+def test_floor_is_a_requirement(lazy):
     """Seven hits of ten are not 0.9, though an interval of ten users reaches it."""
     seven = run([1] * 7 + [2] * 3)
     truth = TRUTH.filter(pl.col("user") < 10)
@@ -500,7 +500,7 @@ def test_a_floor_is_a_requirement(lazy):
     )
 
 
-def test_a_floor_compares_the_mean_that_evaluate_returns():
+def test_floor_compares_the_mean_that_evaluate_returns():
     """Weighted and geometric means, too, and each segment with the total."""
     truth = TRUTH.with_columns(country=pl.col("user") % 3, w=pl.col("user") * 1.0)
     for label in ("rr", "gmap(epsilon=0.1)"):
@@ -514,7 +514,7 @@ def test_a_floor_compares_the_mean_that_evaluate_returns():
             assert (both["passed"] == (both[label] >= amount - 1e-12)).all()
 
 
-def test_a_floor_without_a_value_cannot_be_judged(folder, capsys):
+def test_floor_without_a_value_cannot_be_judged(folder, capsys):
     got = rf.gate(
         RUNS["old"],
         "mean_hit_rank",
@@ -553,7 +553,7 @@ def floor(ranks, metric, truth=None, **options):
     return gate(frame, metric, truth=truth, **{"interval": True} | options)
 
 
-def test_a_floor_is_decided_by_the_interval_of_the_mean():
+def test_floor_is_decided_by_the_interval_of_the_mean():
     ranks = [1, 2, 3] * 100
     values = [1 / rank for rank in ranks]
     low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
@@ -570,7 +570,7 @@ def test_a_floor_is_decided_by_the_interval_of_the_mean():
                 assert got["passed"].to_list() == [passed], (undecided, option, amount)
 
 
-def test_a_skewed_floor_gives_few_false_alarms():
+def test_skewed_floor_gives_few_false_alarms():
     """RR of 30 users, of whom most have little: the true mean is the floor."""
     rng, ranks = np.random.default_rng(0), np.array([1, 2, 5, 20, 50])
     share = np.array([0.1, 0.1, 0.2, 0.3, 0.3])
@@ -599,7 +599,7 @@ def test_numbers_of_a_floor():
 
 
 @pytest.mark.parametrize("missed", [0, 3, 40])
-def test_the_floor_of_hits_is_exact(missed):
+def test_floor_of_hits_is_exact(missed):
     ranks = [2] * missed + [1] * (100 - missed)
     low, high = stats.binomtest(100 - missed, 100).proportion_ci(0.95, "exact")
     got = floor(ranks, "hit@1", at_least=0.1)
@@ -644,7 +644,7 @@ def test_floors_and_margins_are_decided_in_one_call():
     assert got["passed"].null_count() == 0
 
 
-def test_a_segment_in_which_a_system_serves_nobody_does_not_pass():
+def test_segment_in_which_a_system_serves_nobody_does_not_pass():
     truth = TRUTH.with_columns(country=pl.Series(["no", "se"] * 20))
     runs = {name: rows.join(truth, on=["user", "item"]) for name, rows in RUNS.items()}
     runs["like"] = runs["like"].filter(country="no")
@@ -732,14 +732,14 @@ def test_exit_codes(folder, capsys, command, code):
     assert err.startswith(begin[code])
 
 
-def test_a_confidence_below_a_half_is_an_alpha():
+def test_confidence_below_a_half_is_an_alpha():
     values = pl.DataFrame({"model": [*"aabb"], "user": [1, 2] * 2, "rr": [0.1, 0.2, 0.3, 0.5]})
     for bound in ({"baseline": "a"}, {"at_least": 0.1, "interval": True}):
         with pytest.raises(ValueError, match=r"confidence=0.05: .* covers the true value, such as"):
             gate(values, "rr", **bound, confidence=0.05)
 
 
-def test_the_simultaneous_interval_decides_by_a_margin():
+def test_simultaneous_interval_decides_by_a_margin():
     """Its p-values are of no margin, so undecided='fail' has nothing to test."""
     rng = np.random.default_rng(1)
     old = rng.random(60) / 2 + 0.3
@@ -755,7 +755,7 @@ def test_the_simultaneous_interval_decides_by_a_margin():
         gate(values, "rr", **options, margin=0.1, undecided="fail")
 
 
-def test_it_says_why_in_one_line(folder, capsys):
+def test_gate_says_why_in_one_line(folder, capsys):
     assert main("gate old.csv worse.csv truth.csv -m rr --margin 0.1 --undecided pass".split()) == 1
     low, high = interval(WORSE)
     assert capsys.readouterr().err == (
@@ -794,7 +794,7 @@ def test_several_gates_have_a_line_each(folder, capsys):
         ),
     ],
 )
-def test_the_words_are_those_of_python(folder, capsys, words, options):
+def test_words_are_those_of_python(folder, capsys, words, options):
     main(["gate", *"old.csv like.csv worse.csv truth.csv --json".split(), *words.split()])
     rows = json.loads(capsys.readouterr().out)
     runs = {name: RUNS[name] for name in ("old", "like", "worse")}
@@ -827,12 +827,12 @@ def test_floors_of_the_command(folder, capsys):
         ("gate", "margin of 'rr' must be a finite number ≥ 0, or a share of the baseline"),
     ],
 )
-def test_a_margin_below_0_is_refused(folder, capsys, verb, text):
+def test_margin_below_0_is_refused(folder, capsys, verb, text):
     assert main([verb, *"old.csv like.csv truth.csv -m rr --margin -1%".split()]) == 2
     assert text in capsys.readouterr().err
 
 
-def test_a_line_of_a_gate_has_its_note(folder, capsys):
+def test_line_of_a_gate_has_its_note(folder, capsys):
     RUNS["like"].filter(pl.col("user") < 30).write_csv("few.csv")
     command = "gate old.csv few.csv truth.csv -m rr --margin 0.5 --undecided pass --users both"
     assert main(command.split()) == 0
@@ -841,7 +841,7 @@ def test_a_line_of_a_gate_has_its_note(folder, capsys):
     assert line.endswith(f"); exact test: only 18 users differ; {left_out}")
 
 
-def test_the_help_has_no_doubled_signs(capsys):
+def test_help_has_no_doubled_signs(capsys):
     for command in ("compare", "gate", "report"):
         with pytest.raises(SystemExit):
             main([command, "--help"])
@@ -857,7 +857,7 @@ def test_errors_of_gates_name_options(folder, capsys):
     )
 
 
-def test_a_set_gates_what_has_a_direction(folder, capsys):
+def test_set_gates_what_has_a_direction(folder, capsys):
     command = "gate old.csv worse.csv truth.csv --json -m official --undecided pass"
     assert main(command.split()) == 1
     out, err = capsys.readouterr()
@@ -868,7 +868,7 @@ def test_a_set_gates_what_has_a_direction(folder, capsys):
     assert "not gated, as neither direction is better: num_ret, num_rel\n" in err
 
 
-def test_a_colon_of_a_label_is_not_a_margin(folder, capsys):
+def test_colon_of_a_label_is_not_a_margin(folder, capsys):
     label = "dcg(gain=1:2)@10"
     command = ["gate", *"old.csv worse.csv truth.csv --json --undecided pass".split()]
     for margin, words in [(0, ["-m", label]), (0.25, ["--margin", f"{label}:0.25"])]:
@@ -877,7 +877,7 @@ def test_a_colon_of_a_label_is_not_a_margin(folder, capsys):
         assert (row["metric"], row["margin"]) == (label, margin)
 
 
-def test_the_same_stem_is_named_by_the_folder(folder, capsys):
+def test_same_stem_is_named_by_the_folder(folder, capsys):
     for name in ("a", "b"):
         (folder / name).mkdir()
     RUNS["old"].write_csv("a/run.csv")
@@ -890,7 +890,7 @@ def test_the_same_stem_is_named_by_the_folder(folder, capsys):
     assert [row["passed"] for row in rows] == [False, True]
 
 
-def test_an_error_of_our_own_is_not_a_failed_gate(folder, capsys, monkeypatch):
+def test_error_of_our_own_is_not_a_failed_gate(folder, capsys, monkeypatch):
     def broken(*_, **__):
         raise KeyError
 
@@ -899,7 +899,7 @@ def test_an_error_of_our_own_is_not_a_failed_gate(folder, capsys, monkeypatch):
     assert "KeyError" in capsys.readouterr().err
 
 
-def test_a_relative_margin_takes_the_weighted_mean_of_the_baseline():
+def test_relative_margin_takes_the_weighted_mean_of_the_baseline():
     """All lose 0.04, which is 4.8% of the weighted mean 0.828, and 22% of the plain one."""
     old = [0.9] + [0.1] * 9
     values = pl.concat(
@@ -928,7 +928,7 @@ GATES = [
 @pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("options", GATES)
-def test_nothing_that_is_judged_passes_nothing(options, lazy):
+def test_gate_passes_nothing_where_nothing_is_judged(options, lazy):
     runs = {name: rows.lazy() if lazy else rows for name, rows in CHUNKS.items()}
     got = rf.gate(runs, "rr", "hit@1", truth=TRUTH, **options).lazy().collect()
     assert not got["passed"].any()
@@ -949,7 +949,7 @@ def test_lists_of_items_that_are_judged_0_cannot_be_compared_and_miss_a_floor():
     assert floors["why"].unique().to_list() == ["too low: the mean is 0, below 0.1"]
 
 
-def test_one_system_that_meets_nothing_is_named_and_fails_as_usual():
+def test_system_that_meets_nothing_is_named_and_fails_as_usual():
     runs = {"old": RUNS["old"], "chunks": CHUNKS["like"]}
     with pytest.warns(
         rf.errors.RankingWarning, match="^model 'chunks': run, column 'item': no item"
@@ -964,7 +964,7 @@ def test_metrics_of_lists_alone_are_not_concerned():
     assert got["passed"].all()
 
 
-def test_a_judged_table_of_lists_that_meet_nothing():
+def test_judged_table_of_lists_that_meet_nothing():
     table = pl.DataFrame({"user": [1, 2], "found": [["x#0"], ["y#0"]], "wanted": [["x"], ["y"]]})
     judged = rf.from_lists(table, item="found", truth="wanted")
     judged = judged.rename({"found": "item"}, strict=False)
@@ -1025,7 +1025,7 @@ def test_users_without_a_list_fail_the_rows_of_their_segment(lazy, users):
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_a_system_that_did_not_come_fails_by_name(lazy):
+def test_system_that_did_not_come_fails_by_name(lazy):
     named = {{"like": "Like "}.get(name, name): rows for name, rows in RUNS.items()}
     named = {name: rows.lazy() if lazy else rows for name, rows in named.items()}
     options = {"truth": TRUTH, "systems": ["old", "like"], "at_least": 0.0}

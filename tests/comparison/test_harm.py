@@ -25,7 +25,7 @@ OLD = RNG.beta(2, 3, 440)
 NEW = OLD + RNG.normal(0.02, 0.1, 440)
 
 
-def test_the_share_of_users_who_lose_has_the_exact_interval():
+def test_share_of_users_who_lose_has_the_exact_interval():
     for more_than in (0.0, 0.1, 0.2, 9.0):
         for options, losses in ((UP, OLD - NEW), (DOWN, NEW - OLD)):
             got = rf.stats.harm(values(OLD, NEW), "v", more_than=more_than, **options)
@@ -40,7 +40,7 @@ def test_the_share_of_users_who_lose_has_the_exact_interval():
     assert tenth["share"].item() == pytest.approx(1 / 3)
 
 
-def test_a_row_per_segment_metric_and_system():
+def test_row_per_segment_metric_and_system():
     runs = pl.DataFrame(
         {"model": ["a", "b", "c"] * 40, "user": sorted([*range(40)] * 3), "item": 7}
     ).with_columns(rank=pl.Series(RNG.integers(1, 6, 120)), land=pl.col("user") % 2)
@@ -69,7 +69,7 @@ def test_a_row_per_segment_metric_and_system():
     assert runs.rank.stats.harm("rr", "mean_hit_rank", more_than=amounts, **options).equals(got)
 
 
-def test_wrong_calls_are_reported(refused):
+def test_harm_reports_wrong_calls(refused):
     table = values(OLD, NEW, w=1.0, shop=pl.col("user") // 2)
     for options in (
         {"higher_is_better": None},
@@ -85,7 +85,7 @@ def test_wrong_calls_are_reported(refused):
         refused(rf.stats.harm, table, "v", **UP | options)
 
 
-def test_the_report_says_who_is_harmed():
+def test_report_says_who_is_harmed():
     users = range(400)
     ranks = {"old": [1] * 400, "new": [2 if u < 40 else 1 for u in users]}
     runs = {

@@ -79,7 +79,7 @@ def widened(values, times=FEW, seed=0, confidence=0.95, weights=None):
     ("users", "seed", "confidence"), [(5, 0, 0.8), (12, 3, 0.9), (40, 7, 0.95)]
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_each_end_is_the_farther_one_of_plain_python_and_student(users, seed, confidence, weighted):
+def test_ends_are_the_farther_ones_of_plain_python_and_student(users, seed, confidence, weighted):
     values, weights = skewed(users, users), np.arange(1.0, users + 1) if weighted else None
     low, high, dropped = by_hand(values, FEW, seed, confidence, weights)
     got = widened(values, FEW, seed, confidence, weights)
@@ -90,7 +90,7 @@ def test_each_end_is_the_farther_one_of_plain_python_and_student(users, seed, co
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
-def test_the_scale_and_the_place_of_values_do_not_matter(factor):
+def test_scale_and_the_place_of_values_do_not_matter(factor):
     values = skewed(5, 25)
     ends = [factor * (end + 3) for end in widened(values)[:2]]
     assert widened(factor * (values + 3))[:2] == pytest.approx(ends, rel=1e-7)
@@ -109,7 +109,7 @@ def test_resamples_without_spread_are_dropped_and_counted():
     assert got["note"].endswith(f"{few}; {dropped} of 2,000 resamples have no spread")
 
 
-def test_an_interval_whose_tail_is_dropped_is_students():
+def test_interval_whose_tail_is_dropped_is_students():
     values = [0.0] * 17 + [0.2, 0.3, 0.7]
     got, t = summary(values, "auto", resamples=2000), summary(values, "t")
     dropped = by_hand(values, 2000, 0, 0.95)[2]
@@ -215,7 +215,7 @@ def test_auto_takes_t_within_two_standard_errors_of_the_skewness(users):
 
 
 @pytest.mark.parametrize("method", ["t", "auto"])
-def test_every_method_notes_that_users_are_too_few(method):
+def test_methods_note_that_users_are_too_few(method):
     def noted(values):
         note = summary(values, method, resamples=FEW)["note"] or ""
         return "too few users for a sure interval" in note
@@ -241,7 +241,7 @@ def test_users_of_small_weights_do_not_make_them_many():
     assert note == "effective users: 5.72; too few users for a sure interval: 5.72"
 
 
-def test_a_perfect_score_has_an_interval_by_default():
+def test_perfect_score_has_an_interval_by_default():
     rows = pl.DataFrame({"model": "a", "user": range(10), "item": 7, "rank": 1})
     truth = pl.DataFrame({"user": range(10), "item": 7})
     low = stats.binomtest(10, 10).proportion_ci(method="exact").low
@@ -277,7 +277,7 @@ def test_auto_with_weights_takes_no_wilson():
     assert got["note"].startswith("effective users: 15.37; auto: Student's t, 20 users, ")
 
 
-def test_the_skewness_is_that_of_what_users_add():
+def test_skewness_is_that_of_what_users_add():
     values, weights = skewed(1, 30), np.random.default_rng(2).uniform(1, 3, 30)
     added = weights * (values - np.average(values, weights=weights))
     _, reason = st.chosen_method(st.Sample(values, weights), may_be_hits=True)
@@ -324,14 +324,14 @@ def test_auto_of_each_group_and_kind_of_frame():
     assert total.item(2, "ci_low") is not None
 
 
-def test_one_number_of_all_lists():
+def test_interval_of_a_number_of_all_lists():
     run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [7, 8, 7, 9], "rank": [1, 2, 1, 2]})
     items = pl.DataFrame({"item": [7, 8, 9, 10]})
     t, auto = (rf.summarize(run, "coverage@2", items=items, method=m) for m in ("t", "auto"))
     assert auto.equals(t)
 
 
-def test_the_methods_have_names():
+def test_methods_have_names():
     with pytest.raises(ValueError, match="method must be one of 't', 'auto', not 'student'"):
         summary([0.1, 0.2], "student")
 

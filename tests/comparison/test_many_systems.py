@@ -39,7 +39,7 @@ def adjusted_to_best(values):
 
 
 @pytest.mark.parametrize("seed", [34, 35, 36])
-def test_a_system_is_compared_with_each_other_by_its_own_t(seed):
+def test_system_is_compared_with_each_other_by_its_own_t(seed):
     values = sample(seed, 30, systems=4) + np.array([[0], [0.4], [0.9], [1.0]])
     expected = [f"m{place}" for place, p in enumerate(adjusted_to_best(values)) if p >= 0.05]
     assert 0 < len(expected) < 4
@@ -47,7 +47,7 @@ def test_a_system_is_compared_with_each_other_by_its_own_t(seed):
     assert made.filter("best")["model"].to_list() == expected
 
 
-def test_the_best_is_the_lowest_where_lower_is_better():
+def test_best_is_the_lowest_where_lower_is_better():
     ranks = {"m0": [9, 8, 9, 9, 8, 9, 9, 9], "m1": [1, 2, 1, 2, 1, 1, 1, 1]}
     runs = {
         name: pl.DataFrame({"user": range(8), "item": 7, "rank": of_users})
@@ -57,12 +57,12 @@ def test_the_best_is_the_lowest_where_lower_is_better():
     assert best_of(runs, "rr", "e@3", truth=truth) == [["m1"], ["m1"]]
 
 
-def test_a_copy_of_the_best_may_be_the_best():
+def test_copy_of_the_best_may_be_the_best():
     old, new = sample(35, 30) + np.array([[0], [2.0]])
     assert best_of(values_of(old, new, new)) == [["m1", "m2"]]
 
 
-def test_a_pair_with_the_best_is_of_the_users_whom_it_shares():
+def test_pair_with_the_best_is_of_the_users_whom_it_shares():
     """The best mean is of two users, on whom nothing is shown, as in the rows of compare."""
     old, new = sample(35, 30) + np.array([[0], [2.0]])
     few = np.where(np.arange(30) < 2, new, np.nan)
@@ -74,7 +74,7 @@ def test_a_pair_with_the_best_is_of_the_users_whom_it_shares():
     assert "m0" in made.filter("best")["model"]
 
 
-def test_the_best_of_clusters_has_the_errors_of_compare():
+def test_best_of_clusters_has_the_errors_of_compare():
     customer = np.arange(40) // 4
     shared = np.random.default_rng(0).gamma(2, 1, (3, 10))[:, customer]
     table = values_of(*(sample(36, 40, systems=3) + shared)).with_columns(
@@ -102,7 +102,7 @@ def test_weights_count_in_the_best():
 
 @pytest.mark.parametrize("test", ["t", "randomization", "max_t", "sequential"])
 @pytest.mark.parametrize("seed", range(4))
-def test_what_compare_leaves_undecided_against_the_best_may_be_the_best(test, seed):
+def test_system_undecided_against_the_best_may_be_the_best(test, seed):
     """A baseline was "not the best" by a one-sided test of its own, and undecided in compare."""
     shift = np.array([[0], [0.3], [0.45]])
     table = values_of(*(sample(seed, 24, systems=3) + shift)).rename({"dcg@10": "value"})
@@ -133,7 +133,7 @@ def test_what_compare_leaves_undecided_against_the_best_may_be_the_best(test, se
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_two_systems_share_a_letter_where_they_do_not_differ(seed):
+def test_systems_share_a_letter_where_they_do_not_differ(seed):
     rng = np.random.default_rng(seed)
     number = int(rng.integers(2, 9))
     everything = list(itertools.combinations(range(number), 2))

@@ -42,7 +42,7 @@ def test_equivalence_is_that_of_statsmodels(users, shift):
 
 
 @pytest.mark.parametrize("shift", [-0.12, -0.05, 0.0, 0.02, 0.11])
-def test_one_sided_p_values_are_scipys(shift):
+def test_p_values_of_one_side_are_scipys(shift):
     """VALUE is nobody's metric, and F1 is better where E is worse."""
     old, new = near(1, 30, shift)
     above = stats.ttest_1samp(new - old + 0.05, 0, alternative="greater").pvalue
@@ -79,7 +79,7 @@ def test_worse_is_higher_where_lower_is_better():
     assert decided["passed"].item() is (f["p_not_worse"] < 0.025)
 
 
-def test_the_direction_is_known_under_ties_and_of_renamed_metrics():
+def test_direction_is_known_under_ties_and_of_renamed_metrics():
     tied = RUN.with_columns(tied=1)
     label = {"e@3": 0.1}
     plain = RUN.rank.compare("e@3", truth=TRUTH, margin=label)
@@ -91,7 +91,7 @@ def test_the_direction_is_known_under_ties_and_of_renamed_metrics():
 
 
 @pytest.mark.parametrize("label", ["judged@3", "unjudged@3"])
-def test_without_a_better_direction_nothing_is_worse(label):
+def test_metric_without_a_direction_has_nothing_worse(label):
     got = RUN.rank.compare(label, "rr", truth=TRUTH, margin=0.5, details=True).rows(named=True)
     assert got[0]["p_not_worse"] is None
     assert got[0]["p_equivalent"] < 0.05
@@ -99,7 +99,7 @@ def test_without_a_better_direction_nothing_is_worse(label):
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
-def test_a_margin_is_met_as_the_interval_meets_it(confidence):
+def test_margin_is_met_as_the_interval_meets_it(confidence):
     """Equivalent: the interval is within the margin."""
     table = judged(*sample(1, 500)).with_columns(segment=pl.col("user") // 25)
     options = {"by": ["model", "segment"], "baseline": "m0", "correction": None}
@@ -117,7 +117,7 @@ def test_a_margin_is_met_as_the_interval_meets_it(confidence):
     assert 3 < met < 38
 
 
-def test_a_margin_is_not_tested_where_hardly_any_user_changes():
+def test_margin_is_not_tested_where_hardly_any_user_changes():
     """One of 200 users gains a hit: the others' zeros have no spread to judge by."""
     old, new = np.zeros(200), np.eye(200)[0]
     got = wide(old, new, margin=0.015)
@@ -136,7 +136,7 @@ def test_a_margin_is_not_tested_where_hardly_any_user_changes():
 
 
 @pytest.mark.parametrize("correction", ["holm", "bh"])
-def test_each_family_is_corrected_over_metrics_and_pairs(correction):
+def test_family_is_corrected_over_metrics_and_pairs(correction):
     third = RUN.filter(model="b").with_columns(model=pl.lit("c"), item=(pl.col("item") + 1) % 9)
     table = pl.concat([RUN, third])
     metrics = ("rr", "f1@3", "e@3", "judged@3", "hit@1")
@@ -169,7 +169,7 @@ def test_verdicts_by_precedence():
         assert wide(*near(2, 100, shift), margin=margin)["verdict"] == verdict
 
 
-def test_a_change_is_better_or_worse_where_the_metric_has_a_direction():
+def test_change_is_better_or_worse_where_the_metric_has_a_direction():
     """The same change of ranks, in the words of four metrics."""
     users = range(40)
     ranks = {"old": [3 + u % 2 for u in users], "new": [1 + u % 3 // 2 for u in users]}
@@ -186,7 +186,7 @@ def test_a_change_is_better_or_worse_where_the_metric_has_a_direction():
     assert back["verdict"].to_list() == ["worse", "worse", "higher"]
 
 
-def test_not_worse_and_not_better_either():
+def test_verdict_not_worse_and_not_better_either():
     """A gain of 1.5 standard errors with a margin of 1: above −margin, and not below it."""
     values = RUN.rank.per_user("rr", truth=TRUTH, by="model")
     old, new = (part["rr"].to_numpy() for part in values.partition_by("model"))
@@ -200,7 +200,7 @@ def test_not_worse_and_not_better_either():
     assert got.select("model", "verdict").row(0) == (worse, "undecided")
 
 
-def test_a_verdict_reads_the_corrected_p_values():
+def test_verdict_reads_the_corrected_p_values():
     values = sample(13, 30, systems=5, spread=3.0)
     got = compared(*values, margin=0.8, correction="holm")
     plain = compared(*values, margin=0.8, correction=None)
@@ -210,7 +210,7 @@ def test_a_verdict_reads_the_corrected_p_values():
     assert set(got.filter(changed)["verdict"]) == {"undecided"}
 
 
-def test_without_a_test_there_is_no_verdict():
+def test_verdict_needs_a_test():
     for old, new in [([1.0], [2.0]), ([1.0, 2.0], [1.0, 2.0]), ([None, 1.0], [1.0, None])]:
         for margin in (None, 0.5):
             got = one(old, new, margin=margin)
@@ -219,21 +219,21 @@ def test_without_a_test_there_is_no_verdict():
             assert got["note"] is not None
 
 
-def test_without_a_margin_its_columns_are_absent():
+def test_columns_of_a_margin_are_absent_without_it():
     got = compared(*sample(4, 20, systems=3))
     assert not {"p_equivalent", "p_not_worse"} & {*got.columns}
     assert set(got["verdict"]) <= {"higher", "lower", "undecided"}
 
 
 @pytest.mark.parametrize("test", ["randomization", "max_t"])
-def test_other_tests_have_verdicts_too(test):
+def test_verdicts_of_all_tests(test):
     old, new = sample(3, 40)
     assert wide(old, new + 3, test=test)["verdict"] == "higher"
     assert wide(old, new - 3, test=test)["verdict"] == "lower"
     assert wide(old, old + np.tile([0.1, -0.1], 20), test=test)["verdict"] == "undecided"
 
 
-def test_a_margin_may_be_any_number():
+def test_margin_may_be_any_number():
     old, new = near(1, 30, 0.02)
     expected = one(old, new, margin=0.125)
     for margin in (Fraction(1, 8), np.float32(0.125), {"value": Fraction(1, 8)}):
@@ -314,7 +314,7 @@ def test_compare_and_gate_have_one_rule_for_a_margin(users, lost, margin):
     assert decided["passed"].item() is bool(row["p_not_worse"] < 0.025)
 
 
-def test_a_loss_below_the_margin_is_called_so():
+def test_loss_below_the_margin_is_called_so():
     """Ten of 1,000 lose 0.5: the loss of 0.005 is proved, and below the margin of 0.05."""
     new = np.where(np.arange(1000) < 10, 0.5, 1.0)
     values = pl.concat(

@@ -80,7 +80,7 @@ def enumerated(changes):
         [[1, 1, 2, 9], [1, 1, 5, 3], [1, 1, 3, 4]],  # two users for whom the systems tie
     ],
 )
-def test_few_users_are_flipped_in_every_way(values):
+def test_flips_of_few_users_are_all_tried(values):
     """Dividing by a power of two keeps the numbers exact, by seven it does not."""
     changes = [[b - a for a, b in zip(*pair, strict=True)] for pair in combinations(values, 2)]
     alone, adjusted = enumerated([list(map(Fraction, change)) for change in changes])
@@ -94,7 +94,7 @@ def test_few_users_are_flipped_in_every_way(values):
 
 
 @pytest.mark.parametrize("users", [11, 60])
-def test_two_systems_have_the_randomization_test(users):
+def test_max_t_of_two_systems_is_the_randomization_test(users):
     old, new = np.round(sample(23, users) * 8) / 8
     options = {"resamples": 5000, "seed": 3}
     ours, plain = (one(old, new, test=test, **options) for test in ("max_t", "randomization"))
@@ -130,7 +130,7 @@ def test_blocks_change_nothing(monkeypatch):
         assert of_all == of_parts
 
 
-def test_the_scale_of_a_pair_does_not_matter():
+def test_scale_of_a_pair_does_not_matter():
     matrix = pairs_of(sample(25, 40, systems=3))
     scaled = matrix * [1e-200, 1.0, 1e90]
     assert (flipped(matrix, 500).adjusted == flipped(scaled, 500).adjusted).all()
@@ -162,7 +162,7 @@ def test_intervals_are_of_the_greatest_t_of_centered_differences():
     ],
 )
 @pytest.mark.parametrize("sign", [1, -1])
-def test_an_interval_has_0_where_the_adjusted_p_shows_nothing(systems, sign):
+def test_interval_has_0_where_the_adjusted_p_shows_nothing(systems, sign):
     got = compared(*(sign * np.asarray(systems) + 20), test="max_t")
     for low, high in (("ci_low", "ci_high"), ("relative_low", "relative_high")):
         has_0 = (got[low] <= 0) & (got[high] >= 0)
@@ -184,7 +184,7 @@ def test_intervals_cover_all_differences_at_once(distance):
     assert covered / 400 == pytest.approx(0.95, abs=0.03)
 
 
-def test_a_seed_of_signs_gives_the_same_numbers():
+def test_seed_of_signs_gives_the_same_numbers():
     values = (np.arange(120) * 79 % 101).reshape(3, 40) / 101 + np.array([[0], [0.1], [0.22]])
     first, again, other = (
         compared(*values, test="max_t", resamples=FEW, seed=seed) for seed in (1, 1, 2)
@@ -198,7 +198,7 @@ def test_a_seed_of_signs_gives_the_same_numbers():
 # ------------------------------------------------------------------ which pairs, which users
 
 
-def test_a_baseline_has_a_family_of_its_own():
+def test_baseline_has_a_family_of_its_own():
     values = sample(26, 30, systems=5, spread=0.5)
     every = compared(*values, test="max_t", resamples=FEW)
     own = compared(*values, test="max_t", resamples=FEW, baseline="m0")
@@ -224,7 +224,7 @@ def test_pairs_without_spread_are_left_out():
         assert row["note"].startswith(note)
 
 
-def test_the_users_are_those_of_all_systems():
+def test_users_are_those_of_all_systems():
     table = judged([1.0, 2.0, 4.0, None], [2.0, 2.5, 3.0, 9.0], [0.0, None, 1.0, 1.0])
     got = rf.compare(table, VALUE, test="max_t")
     assert got["users"].to_list() == [2] * 3
@@ -284,7 +284,7 @@ def test_too_little_for_an_interval_is_reported():
 
 
 @pytest.mark.parametrize("correction", [None, "bh"])
-def test_it_has_a_correction_of_its_own(correction):
+def test_max_t_has_a_correction_of_its_own(correction):
     values = sample(12, 12, systems=3)
     start = f"correction={correction!r}: test='max_t' is of all systems at once"
     with pytest.raises(ValueError, match=f"^{start}"):

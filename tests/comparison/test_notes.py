@@ -15,7 +15,7 @@ SOURCE = Path(rf.__file__).parent
 TEMPLATES = {**notes.templates("notes")}
 
 
-def test_every_template_is_used_and_every_note_has_one():
+def test_templates_are_used_and_notes_have_one():
     source = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
     assert {*TEMPLATES} <= {*re.findall(r'"(\w+)"', source)}
     kinds = {*re.findall(r'\bnote\(\s*"(\w+)"', source)}
@@ -29,7 +29,7 @@ def sample(spec):
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
-def test_a_template_has_the_nouns_of_the_caller(kind):
+def test_template_has_the_nouns_of_the_caller(kind):
     fields = [(name, spec) for _, name, spec, _ in Formatter().parse(TEMPLATES[kind]) if name]
     nouns = Nouns("query", "document")
     values = {name: sample(spec) for name, spec in fields if name not in nouns.words}
@@ -37,7 +37,7 @@ def test_a_template_has_the_nouns_of_the_caller(kind):
     assert not re.search(r"\b(users?|items?)\b|[{}\[\]]", text)
 
 
-def test_a_template_counts_chooses_and_leaves_out():
+def test_template_counts_chooses_and_leaves_out():
     write = Nouns("query").write
     template = "{number:user} {number:has|have} no list[ of {system}][ in {group}]"
     assert write(template, number=1) == "1 query has no list"

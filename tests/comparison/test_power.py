@@ -100,7 +100,7 @@ def test_power_is_the_integral_over_the_variance(users, confidence, power):
 
 
 @pytest.mark.parametrize("users", [5, 30, 200])
-def test_a_detectable_difference_is_found_as_often_as_said(users):
+def test_detectable_difference_is_found_as_often_as_said(users):
     rng = np.random.default_rng(users)
     detectable = power_statistics.detectable(
         0.3 / sqrt(users), users, power_statistics.Design(0.95, 0.8)
@@ -132,7 +132,7 @@ def test_so_many_users_suffice_where_the_difference_is_detectable(share):
 
 
 @pytest.mark.parametrize("effect", [1e-6, 1e-5, 0.01, 50.0, 1e5, 1e300])
-def test_any_difference_has_its_number_of_users(effect):
+def test_difference_has_its_number_of_users(effect):
     needed = power_statistics.needed_users(effect, 1.0, power_statistics.Design(0.95, 0.8))
     assert isinstance(needed, int)
     assert needed >= 2
@@ -142,7 +142,7 @@ def test_any_difference_has_its_number_of_users(effect):
     assert power_statistics.needed_users(1e-9, 1.0, power_statistics.Design(0.95, 0.8)) is None
 
 
-def test_a_relative_difference_is_of_the_baselines_mean():
+def test_relative_difference_is_of_the_baselines_mean():
     old, new, other = sample(5, 40, systems=3)
     for baseline, mean in {"m0": old.mean(), "m1": -new.mean()}.items():
         got = asked(old, -new, other, difference="2.5 %", baseline=baseline)
@@ -152,7 +152,7 @@ def test_a_relative_difference_is_of_the_baselines_mean():
             assert row["needed"] in same["needed"].to_list()
 
 
-def test_each_metric_may_have_its_difference():
+def test_metrics_may_have_differences_of_their_own():
     square = (VALUE**2).alias("square")
     table = judged(*sample(6, 20))
     got = rf.stats.power(table, VALUE, square, baseline="m0", difference={"square": 0.5})
@@ -183,7 +183,7 @@ def test_compare_has_the_same_detectable_difference():
 # ------------------------------------------------------------------ segments and kinds of frames
 
 
-def test_a_segment_is_planned_as_if_alone():
+def test_segment_is_planned_as_if_alone():
     table = judged(*sample(4, 30, systems=3)).with_columns(country=pl.col("user") % 2)
     options = {"difference": "1%", "baseline": "m1"}
     got = rf.stats.power(table, VALUE, by=["model", "country"], **options)
@@ -211,14 +211,14 @@ def test_users_whom_a_system_leaves_undefined():
         (([0.1, 0.2], [0.2, 0.3]), "every user differs by the same amount"),
     ],
 )
-def test_what_is_undefined_is_null_and_the_note_says_why(systems, note):
+def test_power_is_null_where_undefined_and_the_note_says_why(systems, note):
     row = asked(*systems, difference=0.1).row(0, named=True)
     assert (row["detectable"], row["needed"], row["target"]) == (None, None, 0.1)
     assert row["note"].startswith(note)
     assert (row["std"] is None) == (row["users"] < 2)
 
 
-def test_a_share_of_nothing_and_a_difference_too_small():
+def test_share_of_nothing_and_a_difference_too_small():
     row = asked([0.0, 0.0, 0.0], [1.0, 2.0, 4.0], difference="1%").row(0, named=True)
     assert (row["target"], row["needed"]) == (0.0, None)
     assert row["note"] == "the baseline's mean is 0, so a share of it is not a difference"
@@ -248,11 +248,11 @@ def test_a_share_of_nothing_and_a_difference_too_small():
         {"model": None},
     ],
 )
-def test_bad_options(options, refused):
+def test_power_refuses_bad_options(options, refused):
     refused(asked, [1.0, 2.0], [3.0, 1.0], **options)
 
 
-def test_bad_data(refused):
+def test_power_refuses_bad_data(refused):
     refused(asked, [1.0, 2.0])
     refused(
         lambda: (
@@ -342,7 +342,7 @@ def test_detectable_counts_clusters():
 
 
 @pytest.mark.parametrize("comparisons", [5, 20])
-def test_the_corrected_verdict_finds_what_is_detectable_8_times_in_10(comparisons):
+def test_corrected_verdict_finds_what_is_detectable_8_times_in_10(comparisons):
     """One true difference among systems that are equal: at the level of a single test, .59, .41."""
     rng = np.random.default_rng(comparisons)
     users, runs = 40, 1500

@@ -43,7 +43,7 @@ def gated(rows, primary="decides"):
 
 @pytest.mark.parametrize("baseline", [None, "old"])
 @pytest.mark.parametrize("test", ["t", "randomization"])
-def test_the_adjusted_p_values_are_those_of_the_definition(test, baseline):
+def test_adjusted_p_values_are_those_of_the_definition(test, baseline):
     got = rf.compare(
         values(),
         *METRICS,
@@ -67,13 +67,13 @@ def test_the_adjusted_p_values_are_those_of_the_definition(test, baseline):
     assert (got["p_adjusted"] > got["p_value"]).any()
 
 
-def test_the_other_metrics_do_not_touch_the_primary_one():
+def test_other_metrics_do_not_touch_the_primary_one():
     alone = rf.compare(values(), "decides")
     got = rf.compare(values(), *METRICS, primary="decides").filter(metric="decides")
     assert got.drop("note").equals(alone.drop("note"))
 
 
-def test_a_difference_that_the_primary_metric_does_not_show_is_no_verdict_of_the_others():
+def test_difference_that_the_primary_metric_does_not_show_is_no_verdict_of_the_others():
     table = values(shifts={"old": 0.0, "new": 0.5})
     table = table.with_columns(decides=pl.col("user") * 0.1 + pl.col("user").cast(float).sin())
     flat = pl.when(model="new").then((pl.col("user") % 2 - 0.5) * 0.2).otherwise(0.0)
@@ -93,7 +93,7 @@ def test_notes_say_which_metric_decides():
     ]
 
 
-def test_a_primary_metric_without_a_p_value_opens_nothing():
+def test_primary_metric_without_a_p_value_opens_nothing():
     table = values().with_columns(decides=pl.lit(1.0))
     got = rf.compare(table, "decides", "d", baseline="old", primary="decides", details=True)
     assert got["p_adjusted"].null_count() == got.height
@@ -106,14 +106,14 @@ def test_a_primary_metric_without_a_p_value_opens_nothing():
     ]
 
 
-def test_a_metric_without_a_p_value_keeps_its_note():
+def test_metric_without_a_p_value_keeps_its_note():
     table = values().with_columns(b=pl.lit(1.0))
     got = rf.compare(table, "decides", "b", baseline="old", primary="decides")
     assert got.filter(metric="b")["note"].unique().to_list() == ["no user differs"]
     assert got.filter(metric="b")["p_adjusted"].null_count() == 2
 
 
-def test_each_segment_has_its_own_gate():
+def test_segment_has_its_own_gate():
     table = values(users=60).with_columns(country=pl.col("user") % 3)
     got = rf.compare(
         table, *METRICS, by=["model", "country"], total=True, primary="decides", details=True
@@ -167,7 +167,7 @@ def lists():
     return pl.DataFrame(rows), pl.DataFrame({"user": range(12), "item": 1}).cast(pl.Int64)
 
 
-def test_the_primary_metric_must_be_compared():
+def test_primary_metric_must_be_compared():
     with pytest.raises(ValueError, match="primary names 'x'; the metrics are 'decides', 'b'"):
         rf.compare(values(), "decides", "b", primary="x")
     run, truth = lists()

@@ -33,7 +33,7 @@ def compared(old, new, columns=None, **options):
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 @pytest.mark.parametrize("change", [-0.1, 0, 0.05])
-def test_at_each_end_the_t_test_of_new_minus_a_multiple_of_old_has_p_alpha(change, confidence):
+def test_ends_have_p_alpha_in_the_t_test_of_new_minus_a_multiple_of_old(change, confidence):
     old, new = drawn(change=change)
     row = compared(old, new, confidence=confidence)
     assert row["relative"] == pytest.approx((new - old).mean() / old.mean())
@@ -43,7 +43,7 @@ def test_at_each_end_the_t_test_of_new_minus_a_multiple_of_old_has_p_alpha(chang
         assert p == pytest.approx(1 - confidence, abs=1e-9)
 
 
-def test_a_worked_example():
+def test_relative_difference_of_a_worked_example():
     """d = 1, 1, 4 and y = 1, 2, 3: means 2 and 2; of the means, variances 1 and ⅓, covariance ½."""
     row = compared(np.array([1.0, 2, 3]), np.array([2.0, 3, 7]), confidence=0.5)
     far = stats.t.ppf(0.75, 2) ** 2  # 2/3
@@ -54,7 +54,7 @@ def test_a_worked_example():
     assert row["relative"] == 1
 
 
-def test_it_is_null_exactly_where_the_mean_of_the_baseline_may_be_0():
+def test_relative_interval_is_null_exactly_where_the_baseline_may_be_0():
     old, new = drawn(users=12)
     nulls = []
     for shift in np.linspace(0.1, 0.7, 25):
@@ -68,7 +68,7 @@ def test_it_is_null_exactly_where_the_mean_of_the_baseline_may_be_0():
     assert compared(np.array([-1.0, 1]), np.array([0.0, 3]))["relative"] is None  # of a mean of 0
 
 
-def test_without_a_spread_and_in_a_sequential_test_there_is_no_relative_interval():
+def test_relative_interval_needs_a_spread_and_no_sequential_test():
     old, new = drawn()
     for row in (
         compared(old, old),
@@ -97,7 +97,7 @@ def test_users_who_all_change_by_one_share_have_no_interval(share):
         assert "may be 0" not in got["why"]
 
 
-def test_with_weights_and_clusters_the_ends_have_p_alpha_too():
+def test_ends_with_weights_and_clusters_have_p_alpha_too():
     """The same verb is the oracle, on new − (1 + e) · old against 0."""
     old, new = drawn()
     rng = np.random.default_rng(2)
@@ -134,7 +134,7 @@ def test_metrics_of_all_lists_have_a_share_without_an_interval():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_margin_of_1_percent_is_a_t_test_of_new_minus_099_old(weighted):
+def test_margin_of_1_percent_is_a_t_test_of_new_minus_099_old(weighted):
     old, new = drawn(users=400, change=0.001)
     columns = {"w": np.random.default_rng(3).uniform(1, 2, 400)}
     options = {"weights": "w"} if weighted else {}
@@ -155,7 +155,7 @@ def test_a_margin_of_1_percent_is_a_t_test_of_new_minus_099_old(weighted):
     assert row["p_equivalent"] == pytest.approx(max(p))
 
 
-def test_not_worse_by_a_percentage_is_in_the_direction_of_the_metric():
+def test_percentage_of_a_margin_is_in_the_direction_of_the_metric():
     """Both metrics fall by 2 %: precision loses, the rank of the first hit gains."""
     rng = np.random.default_rng(4)
     users = 200
@@ -173,14 +173,14 @@ def test_not_worse_by_a_percentage_is_in_the_direction_of_the_metric():
     assert of_rank < 0.05 < of_rr  # 6% of an rr of 0.13: a few users could lose as much, unseen
 
 
-def test_a_percentage_of_a_constant_baseline_is_a_number():
+def test_percentage_of_a_constant_baseline_is_a_number():
     _, new = drawn()
     old = np.full(60, 0.5)
     share, number = compared(old, new, margin="20%"), compared(old, new, margin=0.1)
     assert share["p_equivalent"] == pytest.approx(number["p_equivalent"])
 
 
-def test_a_baseline_whose_mean_is_not_above_0_has_no_percentage():
+def test_baseline_whose_mean_is_not_above_0_has_no_percentage():
     old, new = drawn()
     row = compared(old - 1, new - 1, margin="1%")
     assert row["p_equivalent"] is None
@@ -195,11 +195,11 @@ def test_margins_of_several_metrics_may_be_of_both_kinds():
 
 
 @pytest.mark.parametrize("margin", ["1", "x%", "0%", "-1%", "%", "inf%", b"1%"])
-def test_a_wrong_margin_raises(margin, refused):
+def test_wrong_margin_raises(margin, refused):
     refused(compared, *drawn(), margin=margin)
 
 
-def test_a_bound_is_written_as_it_was_read():
+def test_bound_is_written_as_it_was_read():
     assert [str(trials.bound_of(size)) for size in ("1%", " 2.5 %", 0.01)] == ["1%", "2.5%", "0.01"]
 
 
@@ -213,7 +213,7 @@ def gated(old, new, higher_is_better=True, **options):
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
 @pytest.mark.parametrize("undecided", ["fail", "pass"])
-def test_a_gate_decides_at_the_ends_of_the_relative_interval(undecided, higher_is_better):
+def test_gate_decides_at_the_ends_of_the_relative_interval(undecided, higher_is_better):
     """What is undecided fails up to the near end, or passes from the far end on."""
     old, new = drawn(users=200, change=-0.08 if higher_is_better else 0.08)
     row = compared(old, new)
@@ -228,7 +228,7 @@ def test_a_gate_decides_at_the_ends_of_the_relative_interval(undecided, higher_i
         assert decision["why"].endswith("%") or "% in interval" in decision["why"]
 
 
-def test_a_gate_without_a_share_of_the_baseline_fails_and_says_why():
+def test_gate_without_a_share_of_the_baseline_fails_and_says_why():
     old, new = drawn()
     for undecided in ("pass", "fail"):
         row = gated(old - 1, new - 1, margin="5%", undecided=undecided)
@@ -237,7 +237,7 @@ def test_a_gate_without_a_share_of_the_baseline_fails_and_says_why():
 
 
 @pytest.mark.parametrize("rise", [0.2, -0.2])
-def test_a_gate_whose_baseline_may_be_0_decides_as_compare(rise):
+def test_gate_whose_baseline_may_be_0_decides_as_compare(rise):
     """The test of new − 0.95 · old needs no ratio."""
     old, new = drawn()
     old, new = old - old.mean() + 0.01, new - old.mean() + 0.01 + rise
@@ -247,7 +247,7 @@ def test_a_gate_whose_baseline_may_be_0_decides_as_compare(rise):
     assert decided["why"].startswith("not worse: p = " if rise > 0 else "worse: p = ")
 
 
-def test_a_copy_passes_where_undecided_passes_else_it_needs_users_who_could_differ():
+def test_copy_passes_where_undecided_passes_else_it_needs_users_who_could_differ():
     """The bound of 0 losers of n users is 1 − .0125^(1/n), to be below 2 % of all 1."""
     ones = np.ones(400)
     frames = {users: np.ones(users) for users in (200, 219, 220, 400)}
@@ -259,7 +259,7 @@ def test_a_copy_passes_where_undecided_passes_else_it_needs_users_who_could_diff
     assert gated(ones, lost, margin="2%")["passed"] is False
 
 
-def test_a_hit_system_that_is_worse_by_exactly_the_share_seldom_passes():
+def test_hit_system_that_is_worse_by_exactly_the_share_seldom_passes():
     """It loses each of 80 % hits with probability 5 % and gains none: at most 2.5 % of 200 runs."""
     rng = np.random.default_rng(3)
     frames = []
@@ -280,6 +280,6 @@ def test_a_hit_system_that_is_worse_by_exactly_the_share_seldom_passes():
     assert passed <= 0.025
 
 
-def test_a_share_of_the_baseline_takes_the_t_test_in_gates():
+def test_share_of_the_baseline_takes_the_t_test_in_gates():
     with pytest.raises(ValueError, match="margin='1%': a share of the baseline takes test='t'"):
         gated(np.array([0.0, 1, 1]), np.array([1.0, 1, 0]), margin="1%", test="max_t")

@@ -92,7 +92,7 @@ def test_contrasts_are_the_t_of_welch_against_the_rest(confidence):
     assert parts["p_adjusted"].to_list() == pytest.approx(expected.tolist())
 
 
-def test_the_differences_are_those_of_compare():
+def test_differences_are_those_of_compare():
     frame = table(some_changes(1))
     got = frame.rank.stats.compare_segments(VALUE, by=BY)
     expected = frame.rank.compare(VALUE, by=BY, total=True)
@@ -101,7 +101,7 @@ def test_the_differences_are_those_of_compare():
     assert got["difference"].to_list() == pytest.approx(expected["difference"].to_list())
 
 
-def test_of_two_segments_all_tests_are_one():
+def test_tests_of_two_segments_are_one():
     changes = some_changes(2, sizes=(30, 44))
     got = table(changes).rank.stats.compare_segments(VALUE, by=BY)
     p = stats.ttest_ind(*changes.values(), equal_var=False).pvalue
@@ -190,7 +190,7 @@ def test_segments_of_the_truth_and_of_several_columns():
     assert whole["f"].item() == pytest.approx(welch_by_hand(groups))
 
 
-def test_what_has_no_test_says_so():
+def test_segments_without_a_test_say_so():
     changes = {"a": [0.1, 0.3, 0.2], "b": [0.4], "c": [0.25] * 4, "d": [0.5, 0.1, 0.2, 0.7]}
     got = table(changes).rank.stats.compare_segments(VALUE, by=BY)
     assert got["note"].to_list() == [
@@ -305,7 +305,7 @@ def test_skewed_differences_are_no_difference_between_segments(number):
     assert 0 < np.mean(np.array(found) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
 
 
-def test_of_very_many_users_fewer_permutations_are_drawn(monkeypatch):
+def test_permutations_are_fewer_for_very_many_users(monkeypatch):
     monkeypatch.setattr(_sizes, "VALUES_PERMUTED", 68 * 1500)
     got = table(some_changes(2)).rank.stats.compare_segments(VALUE, by=BY)
     assert got.item(-1, "note") == "p by 1,500 permutations, of so many users"

@@ -30,7 +30,7 @@ def compared(values, **options):
 
 
 @pytest.mark.parametrize("users", [60, 100, 900, 5000])
-def test_it_is_wider_than_students_and_p_is_higher(users):
+def test_sequential_interval_is_wider_than_students_and_p_is_higher(users):
     values = drawn(3, users, 0.01)
     once, always = compared(values, test="t"), compared(values)
     assert always["ci_low"] < once["ci_low"] < once["ci_high"] < always["ci_high"]
@@ -54,7 +54,7 @@ def test_columns_that_students_t_fills_are_null():
         {},
     ],
 )
-def test_what_it_does_not_take_raises(options, refused):
+def test_sequential_test_refuses_what_it_does_not_take(options, refused):
     table = users_of(drawn(1, 30)).with_columns(w=pl.col("user") % 5 + 1)
     refused(rf.compare, table, "x", test="sequential", **options)
 
@@ -111,7 +111,7 @@ def test_p_is_the_inverse_of_the_mean_wealth_and_ends_are_worth_1_over_alpha(use
         assert abs(end) == 1 or wealth(values, end) == pytest.approx(10, rel=1e-6)
 
 
-def test_a_fair_game_has_the_mean_wealth_1_whatever_the_values():
+def test_fair_game_has_the_mean_wealth_1_whatever_the_values():
     """Values −1, −½, 1 of mean m: over all 3⁴ samples, the expected wealth for m is 1."""
     values, shares = np.array([-1, -0.5, 1]), np.array([0.3, 0.5, 0.2])
     mean = values @ shares
@@ -124,7 +124,7 @@ def test_a_fair_game_has_the_mean_wealth_1_whatever_the_values():
     assert factors == pytest.approx(np.ones(16))
 
 
-def test_the_means_that_are_not_rejected_are_one_interval():
+def test_means_that_are_not_rejected_are_one_interval():
     for users, mean in ((3, 0.3), (30, -0.2), (300, 0.1)):
         values = drawn(users, users, mean)
         _, low, high = bet(values)
@@ -177,7 +177,7 @@ def test_ids_and_rows_change_no_bit():
     )
 
 
-def test_a_range_that_is_no_unit_scales_the_interval():
+def test_range_that_is_no_unit_scales_the_interval():
     """Kendall's τ is in [−1, 1]: differences in ±2."""
     values = np.random.default_rng(3).uniform(-2, 2, 50)
     pair = pair_of(values)
@@ -223,7 +223,7 @@ def cut_lognormal(rng, shape):
 
 
 @pytest.mark.parametrize("draw", [rare_losses, equal_hits, buyers, cut_lognormal])
-def test_a_look_after_every_user_seldom_rejects_the_true_mean(draw):
+def test_look_after_every_user_seldom_rejects_the_true_mean(draw):
     """500 runs of 400 users: the promise is .05, one standard error .01."""
     values, mean = draw(np.random.default_rng(11), (400, 500))
     steps = always_valid.log_factors(values, mean)

@@ -41,7 +41,7 @@ def rate(case, runs):
 
 
 @pytest.mark.parametrize(("test", "values", "users", "runs"), SMALL)
-def test_a_promise_holds(test, values, users, runs):
+def test_promise_holds(test, values, users, runs):
     case = case_of(test, values, users)
     side, promised = case.promised.split()
     error = sqrt(float(promised) * (1 - float(promised)) / runs)
@@ -57,7 +57,7 @@ def test_a_promise_holds(test, values, users, runs):
     ],
     ids=str,
 )
-def test_the_simulations_see_what_does_not_hold(name, least):
+def test_simulations_see_what_does_not_hold(name, least):
     assert rate(case_of(*name), 20) > least
 
 
@@ -88,7 +88,7 @@ def test_false_positives_are_as_many_as_said(test):
 
 
 @pytest.mark.parametrize("margin", [0.1, -0.1])
-def test_a_difference_of_the_margin_passes_as_seldom_as_said(margin):
+def test_difference_of_the_margin_passes_as_seldom_as_said(margin):
     """The true difference is at one end of ± 0.1: within it by one chance in twenty."""
     old, new = np.random.default_rng(4).beta(2, 3, (2, 60, 2000))
     change = new - old + margin
@@ -97,7 +97,7 @@ def test_a_difference_of_the_margin_passes_as_seldom_as_said(margin):
     assert 0.035 <= (p <= 0.05).mean() <= 0.065
 
 
-def test_a_year_of_weekly_tests_has_few_alarms():
+def test_year_of_weekly_tests_has_few_alarms():
     """At a level of 0.05/52 per week; at 0.05, most years without a change have an alarm."""
     year = weekly.years(np.random.default_rng(1), 300, 200)
     planned, welch, unplanned = (
@@ -115,7 +115,7 @@ def test_a_year_of_weekly_tests_has_few_alarms():
     assert (seen.compare[:, -1] < weekly.LEVEL / weekly.WEEKS).mean() > 0.9
 
 
-def test_the_simulated_weeks_are_tested_as_compare_does():
+def test_simulated_weeks_are_tested_as_compare_does():
     rng = np.random.default_rng(3)
     taste = rng.normal(size=(1, 90))
     before = weekly.values(rng, taste)

@@ -65,7 +65,7 @@ def enumerated(difference):
     return np.mean([value >= abs(sum(difference)) for value in sums])
 
 
-def test_few_users_who_differ_have_the_exact_test():
+def test_exact_test_is_for_few_users_who_differ():
     """Four users of 2,000 gain a hit, and none loses one: p = 2/2⁴."""
     for gained, lost in [(4, 0), (5, 0), (6, 0), (9, 1), (12, 3), (19, 0)]:
         old, new = np.zeros((2, 2000))
@@ -85,7 +85,7 @@ def test_few_users_who_differ_have_the_exact_test():
 
 @pytest.mark.parametrize("test", ["t", "randomization"])
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_an_interval_agrees_with_an_exact_p(test, confidence):
+def test_interval_agrees_with_an_exact_p(test, confidence):
     random = np.random.default_rng(8)
     shown = 0
     moved = set()
@@ -110,7 +110,7 @@ def test_an_interval_agrees_with_an_exact_p(test, confidence):
     assert False in moved
 
 
-def test_an_end_that_contradicts_an_exact_p_is_the_nearest_mean_it_accepts():
+def test_end_that_contradicts_an_exact_p_is_the_nearest_mean_it_accepts():
     """One of six gains much: t sees no gain, the signs do, of a mean that one of them may have."""
     got = one([0.0] * 8, [1.0, 1.1, 1.2, 1.3, 1.4, 40.0, 0.0, 0.0])
     assert got["p_value"] == 2 / 2**6

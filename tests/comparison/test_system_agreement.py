@@ -30,7 +30,7 @@ def one(left, right):
 # ------------------------------------------------------------------ two orders
 
 
-def test_the_worked_example_of_ircor():
+def test_worked_example_of_ircor():
     got = one(SEEN, TRUE)
     assert list(got) == COLUMNS
     assert (got["metric"], got["other"], got["systems"]) == ("left", "right", 10)
@@ -49,7 +49,7 @@ def test_equal_and_turned_orders():
     assert (got["kendall_tau"], got["tau_ap"]) == (pytest.approx(-1), pytest.approx(-1))
 
 
-def test_what_is_wrong_at_the_top_counts_most():
+def test_errors_at_the_top_count_most():
     """By hand: of three systems, 2/(3 − 1)·(C₂/1 + C₃/2) − 1."""
     truth = [3.0, 2.0, 1.0]
     assert one([2.0, 3.0, 1.0], truth)["tau_ap"] == pytest.approx(0 + 1 - 1)
@@ -104,7 +104,7 @@ def test_rounding_makes_no_order():
 # ------------------------------------------------------------------ frames of evaluate
 
 
-def test_every_pair_of_metrics_both_ways():
+def test_pairs_of_metrics_both_ways():
     means = means_of(rr=[0.1, 0.2, 0.3], ap=[0.3, 0.2, 0.1], hit=[0.1, 0.3, 0.2])
     got = rf.stats.metric_agreement(means)
     assert got.columns == COLUMNS
@@ -125,7 +125,7 @@ def test_lower_is_better_turns_the_order():
     assert taus == {"e@10": pytest.approx(1), "price": pytest.approx(-1)}
 
 
-def test_a_joined_frame_is_the_other_judge():
+def test_joined_frame_is_the_other_judge():
     means, other = means_of(rr=[0.1, 0.2, 0.3]), means_of(rr=[0.1, 0.3, 0.2])
     joined = means.join(other.drop("users"), on="model", suffix="_other")
     got = rf.stats.metric_agreement(joined)

@@ -34,7 +34,7 @@ def drawn(users=80, more=50, seed=1):
     return rng.beta(2, 3, users), rng.beta(3, 3, more)
 
 
-def test_without_common_users_it_is_welchs_t():
+def test_test_without_common_users_is_welchs_t():
     old, new = drawn()
     row = compared(weeks(old, new))
     expected = stats.ttest_ind(new, old, equal_var=False)
@@ -50,7 +50,7 @@ def test_without_common_users_it_is_welchs_t():
 
 
 @pytest.mark.parametrize("options", [{}, {"weights": "w"}, {"cluster": "c"}])
-def test_if_all_users_are_common_it_is_the_paired_t(options):
+def test_test_of_common_users_alone_is_the_paired_t(options):
     old, _ = drawn()
     new = old + np.random.default_rng(2).normal(0.02, 0.05, len(old))
     table = weeks(old, new, len(old), w=lambda t: t["user"] % 5 + 1, c=lambda t: t["user"] % 30)
@@ -68,7 +68,7 @@ def test_if_all_users_are_common_it_is_the_paired_t(options):
             assert apart["p_equivalent"] == pytest.approx(paired["p_equivalent"], rel=1e-9)
 
 
-def test_a_worked_example_of_four_users_two_of_them_common():
+def test_worked_example_of_four_users_two_of_them_common():
     """x = 1, 2, 4 and y = 1, 3, 5 share users 2 and 3, who have (2, 1) and (4, 3).
 
     Means are 7/3 and 3, so the products of the deviations are (−1/3)(−2) and (5/3)(0).
@@ -85,7 +85,7 @@ def test_a_worked_example_of_four_users_two_of_them_common():
 
 
 @pytest.mark.parametrize("weights", [None, "w"])
-def test_the_error_is_that_of_the_sum_over_all_users_of_both_groups(weights):
+def test_error_is_that_of_the_sum_over_all_users_of_both_groups(weights):
     """SE² is the sum over users of (a − b)², their shares in the deviations of the two means."""
     old, new = drawn()
     table = weeks(old, new, 20, w=lambda t: t["user"] % 5 + 1.0)
@@ -132,7 +132,7 @@ def test_order_of_users_and_ids_do_not_matter():
             assert row[name] == pytest.approx(expected[name], rel=1e-12)
 
 
-def test_the_ends_of_the_relative_interval_have_p_alpha_in_welchs_t():
+def test_ends_of_the_relative_interval_have_p_alpha_in_welchs_t():
     old, new = drawn()
     row = compared(weeks(old, new))
     for end in (row["relative_low"], row["relative_high"]):
@@ -211,7 +211,7 @@ def test_segments_and_their_total():
     assert frame["p_value"][0] == pytest.approx(of_a["p_value"], rel=1e-12)
 
 
-def test_a_user_of_two_segments_is_one_observation_of_the_total():
+def test_user_of_two_segments_is_one_observation_of_the_total():
     table = weeks(*drawn(), country=lambda t: pl.Series(["a"] * len(t)))
     again = table.filter(pl.col("user") % 4 == 0).with_columns(country=pl.lit("b"))
     both = pl.concat([table, again])
@@ -232,7 +232,7 @@ def test_a_user_of_two_segments_is_one_observation_of_the_total():
         assert whole[name] == pytest.approx(expected[name], rel=1e-12)
 
 
-def test_the_metrics_of_two_weeks_are_compared_on_their_own_users():
+def test_metrics_of_two_weeks_are_compared_on_their_own_users():
     run = pl.DataFrame({"week": ["w41"] * 30 + ["w42"] * 30, "user": range(60), "item": 7})
     run = run.with_columns(rank=pl.Series(np.random.default_rng(1).integers(1, 6, 60)))
     truth = run.select("week", "user", "item")
@@ -250,7 +250,7 @@ def test_the_metrics_of_two_weeks_are_compared_on_their_own_users():
     assert lazy.collect().equals(row)
 
 
-def test_what_cannot_be_tested_has_a_reason():
+def test_pairs_that_cannot_be_tested_have_a_reason():
     one, none = np.array([0.5]), np.array([np.nan])
     many = np.linspace(0, 1, 9)
     for old, new, reason in (
@@ -265,7 +265,7 @@ def test_what_cannot_be_tested_has_a_reason():
         assert row["p_value"] is row["ci_low"] is row["detectable"] is row["verdict"] is None
 
 
-def test_many_users_with_a_small_effect_need_a_margin():
+def test_margin_is_asked_for_many_users_with_a_small_effect():
     """10,000 users a week, means apart by .01 deviations."""
     values = stats.norm.ppf((np.arange(10_000) + 0.5) / 10_000)
     table = weeks(values, values + 0.01)
@@ -276,7 +276,7 @@ def test_many_users_with_a_small_effect_need_a_margin():
     assert caution not in compared(fewer)["note"]
 
 
-def test_a_margin_of_rare_values_is_not_tested():
+def test_margin_of_rare_values_is_not_tested():
     old, new = np.zeros(300), np.zeros(300)
     old[:3] = 1
     row = compared(weeks(old, new), margin=0.05)
@@ -291,7 +291,7 @@ def test_a_margin_of_rare_values_is_not_tested():
         {"paired": 0},
     ],
 )
-def test_what_it_does_not_take_raises(options, refused):
+def test_unpaired_test_refuses_what_it_does_not_take(options, refused):
     refused(compared, weeks(*drawn()), **options)
 
 
@@ -352,7 +352,7 @@ def test_report_table_and_chart_take_it_and_leave_out_what_is_paired():
     assert "Welch's t test" in str(chart.to_dict())
 
 
-def test_a_gate_decides_by_welchs_interval():
+def test_gate_decides_by_welchs_interval():
     old, new = drawn(300, 200)
     table = weeks(old + 0.2, new)
     options = {"model": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
@@ -377,7 +377,7 @@ def test_a_gate_decides_by_welchs_interval():
     assert alone["why"].item().startswith("no interval: one user of w42")
 
 
-def test_a_gate_of_rare_values_is_undecided():
+def test_gate_of_rare_values_is_undecided():
     old, new = np.zeros(300), np.zeros(300)
     old[:3] = 1
     options = {"model": "week", "baseline": "w41", "higher_is_better": {"x": True}}
@@ -386,7 +386,7 @@ def test_a_gate_of_rare_values_is_undecided():
     assert row["why"].item().startswith("undecided: 300 of 300 values of w42 are 0, too")
 
 
-def test_a_week_without_a_hit_has_a_relative_difference_of_minus_one():
+def test_week_without_a_hit_has_a_relative_difference_of_minus_one():
     hits = {"w1": [1.0, 0.0] * 15, "w2": [0.0] * 20}
     weeks = [pl.DataFrame({"week": week, "value": values}) for week, values in hits.items()]
     frame = pl.concat(weeks).with_row_index("user")
@@ -407,7 +407,7 @@ def test_a_week_without_a_hit_has_a_relative_difference_of_minus_one():
 @pytest.mark.parametrize(
     ("new", "shared"), [(np.linspace(0, 1, 9), 9), (np.ones(9), 9), (np.ones(9), 0)]
 )
-def test_a_copy_passes_a_gate(new, shared):
+def test_copy_passes_a_gate(new, shared):
     options = {"model": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
     for old, passed in ((new, True), (new + 0.5, False)):
         row = rf.gate(weeks(old, new, shared), "x", undecided="pass", **options).row(0, named=True)
@@ -423,7 +423,7 @@ def test_a_copy_passes_a_gate(new, shared):
 
 
 @pytest.mark.parametrize("shared", [0, 2, 5])
-def test_two_groups_of_one_value_each_are_permuted(shared):
+def test_groups_of_one_value_each_are_permuted(shared):
     """Of all ways to label the values, only two put the ones together."""
     row = compared(weeks(np.zeros(5), np.ones(5), shared))
     ways = []
@@ -434,7 +434,7 @@ def test_two_groups_of_one_value_each_are_permuted(shared):
     assert row["p_value"] == pytest.approx(np.mean(np.isin(ways, (0, 5))))
 
 
-def test_two_groups_of_one_value_each_have_no_effect_size():
+def test_groups_of_one_value_each_have_no_effect_size():
     """0.63 has a deviation of 1e-16 by rounding."""
     row = compared(weeks(np.full(100, 0.63), np.ones(110)))
     assert row["effect_size"] is row["ci_low"] is None

@@ -66,7 +66,7 @@ def effective(clusters, weights=None):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_t_of_clusters_is_the_formula_by_hand(weighted):
+def test_t_of_clusters_is_the_formula_by_hand(weighted):
     options = {"cluster": "customer"} | ({"weights": "w"} if weighted else {})
     change = [b - a for a, b in zip(OLD, NEW, strict=True)]
     mean, low, high, p = by_hand(change, WHOSE, WEIGHTS if weighted else None)
@@ -91,7 +91,7 @@ def test_the_t_of_clusters_is_the_formula_by_hand(weighted):
         assert (row["users"], "too few for a sure interval; auto: " in row["note"]) == (8, True)
 
 
-def test_the_description_of_users_does_not_change():
+def test_description_of_users_does_not_change():
     judged = table(WHOSE, OLD, NEW)
     told = ["p_value", "p_adjusted", "ci_low", "ci_high", "note", "detectable"]
     told += ["relative_low", "relative_high"]
@@ -150,7 +150,7 @@ def test_randomization_flips_all_differences_of_a_cluster():
     assert got["p_value"].item() == np.mean([s >= abs(sum(change)) - 1e-12 for s in sums])
 
 
-def test_a_cluster_may_have_lists_of_every_model_and_users_may_return():
+def test_cluster_may_have_lists_of_every_model_and_users_may_return():
     days = [
         table(WHOSE, OLD, NEW).with_columns(day=1),
         table(WHOSE, NEW, OLD[::-1]).with_columns(day=2),
@@ -232,7 +232,7 @@ def test_notes_say_why_there_is_no_interval():
 # ------------------------------------------------------------------ what is refused
 
 
-def test_a_test_of_independent_users_refuses_clusters(refused):
+def test_test_of_independent_users_refuses_clusters(refused):
     refused(
         lambda: table(WHOSE, OLD, NEW).rank.compare(VALUE, cluster="customer", test="sequential")
     )
@@ -280,7 +280,7 @@ def test_bad_clusters_of_a_truth_are_reported(refused):
     )
 
 
-def test_bad_calls_are_reported():
+def test_clusters_report_bad_calls():
     judged = table(WHOSE, OLD, NEW)
     with pytest.raises(ValueError, match="cluster='user': this column has another role"):
         judged.rank.compare(VALUE, cluster="user")
@@ -297,7 +297,7 @@ def test_bad_calls_are_reported():
         judged.rank.evaluate(VALUE, cluster="customer")
 
 
-def test_a_user_who_returns_in_another_cluster_is_reported(refused):
+def test_user_who_returns_in_another_cluster_is_reported(refused):
     judged = table(WHOSE, OLD, NEW)
     other = judged.with_columns(day=2, customer=pl.lit("q"))
     values = values_of(judged).with_columns(day=1)
@@ -361,7 +361,7 @@ def studentized_by_hand(values, clusters, times, seed, confidence=0.95):
     return mean - low * error, mean - high * error
 
 
-def test_the_studentized_bootstrap_draws_whole_clusters():
+def test_studentized_bootstrap_draws_whole_clusters():
     rng = np.random.default_rng(2)
     clusters = [f"c{number:02}" for number in np.sort(rng.integers(0, 12, 40))]
     values = rng.exponential(1, 40).round(6).tolist()
@@ -406,7 +406,7 @@ def test_auto_gives_no_reason_for_an_interval_that_is_null():
 # ------------------------------------------------------------------ plans
 
 
-def test_a_plan_counts_clusters():
+def test_plan_counts_clusters():
     rng = np.random.default_rng(3)
     alone = [list(rng.random(30)), list(rng.random(30))]
     options = {"baseline": "m0", "difference": 0.1}
@@ -435,7 +435,7 @@ def test_a_plan_counts_clusters():
         one.rank.stats.power(VALUE, cluster="customer", **options)
 
 
-def test_one_cluster_of_most_users_is_no_evidence():
+def test_cluster_of_most_users_is_no_evidence():
     """20 clusters, one of 60 users and 19 of 2: an effect of each, and equal means."""
     rng, sizes = np.random.default_rng(0), [60] + [2] * 19
     whose = np.repeat(np.arange(20), sizes)

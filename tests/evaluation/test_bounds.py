@@ -22,7 +22,7 @@ def assert_same(left, right):
     assert_frame_equal(left, right, check_exact=False, rel_tol=1e-12, abs_tol=1e-12)
 
 
-def test_worked_by_hand():
+def test_bounds_worked_by_hand():
     run = pl.DataFrame({"user": [1] * 4, "item": [1, 2, 3, 4], "rank": [1, 2, 3, 4]})
     truth = pl.DataFrame({"user": [1] * 4, "item": [2, 3, 4, 5], "relevance": [3, 0, -1, 1]})
     got = run.rank.evaluate(
@@ -37,7 +37,7 @@ def test_worked_by_hand():
 
 
 @pytest.mark.parametrize("p", [0.5, 0.9])
-def test_the_gap_of_rbp_is_its_residual_within_the_list(p):
+def test_gap_of_rbp_is_its_residual_within_the_list(p):
     label, residual = f"rbp(p={p})", f"rbp_residual(p={p})"
     got = A.rank.per_user(label, truth=TRUTH, unjudged="bounds")
     got = got.join(A.rank.per_user(residual, truth=TRUTH), on="user")
@@ -51,7 +51,7 @@ def test_the_gap_of_rbp_is_its_residual_within_the_list(p):
     assert gap["gap"].max() > 0.1
 
 
-def test_every_way_in_gives_the_same(bounded):
+def test_bounds_are_the_same_by_every_way_in(bounded):
     labels = [*bounded][::15]
     options = {"by": "model", "unjudged": "bounds"}
     expected = RUN.rank.evaluate(*labels, truth=TRUTH, **options)
@@ -63,7 +63,7 @@ def test_every_way_in_gives_the_same(bounded):
     assert_same(exprs, expected.select(exprs.columns))
 
 
-def test_a_complete_truth_leaves_nothing_open(bounded):
+def test_complete_truth_leaves_nothing_open(bounded):
     items = A.select("user", "item").join(TRUTH, on=["user", "item"], how="anti")
     complete = pl.concat(
         [TRUTH.drop("genre"), items.with_columns(relevance=pl.lit(0, pl.Int64))]
@@ -75,7 +75,7 @@ def test_a_complete_truth_leaves_nothing_open(bounded):
         assert ((one - other).drop_nulls().abs() < 1e-12).all(), label
 
 
-def test_with_ties():
+def test_bounds_with_ties():
     tied = A.with_columns(score=pl.col("minutes").round()).rank.with_rank(ties="expected")
     got = tied.rank.per_user("p@3", truth=TRUTH, unjudged="bounds")
     assert_same(got.select("user", "p@3"), tied.rank.per_user("p@3", truth=TRUTH))
@@ -90,7 +90,7 @@ def test_with_ties():
         tied.rank.per_user("recall@3", truth=TRUTH, unjudged="bounds")
 
 
-def test_bad_calls_are_reported():
+def test_bounds_report_bad_calls():
     with pytest.raises(ValueError, match="unjudged must be one of 'miss', 'drop', 'bounds', not 1"):
         A.rank.evaluate("ap", truth=TRUTH, unjudged=1)
     for verb in (rf.summarize, rf.compare, rf.table, rf.plot.at_k):
@@ -114,7 +114,7 @@ def test_bad_calls_are_reported():
         A.rank.per_user(text, truth=TRUTH, unjudged="bounds")
 
 
-def test_the_means_are_over_the_same_users():
+def test_means_are_over_the_same_users():
     run = pl.DataFrame({"user": [1, 1, 2, 2], "item": list("abcd"), "rank": [1, 2, 1, 2]})
     truth = pl.DataFrame({"user": [1, 1, 2], "item": list("abc"), "relevance": [1, 1, 0]})
     got = run.rank.evaluate("precision@2", truth=truth, users="judged", unjudged="bounds")
@@ -211,13 +211,13 @@ def test_whole_truths_bound_recall_by_its_closed_form():
     assert got[0] == (1, 1 / 2, 1 / 3, 3 / 4)  # h = 1, R = 2, a = 2 (b, c), z = 1 (e)
 
 
-def test_the_map_of_the_report_is_refused(refused):
+def test_map_of_the_report_is_refused(refused):
     run = pl.DataFrame({"user": [1] * 3, "item": ["a", "b", "c"], "rank": [1, 2, 3]})
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
     refused(run.rank.evaluate, "map", truth=truth, unjudged="bounds")
 
 
-def test_a_geometric_mean_takes_no_undefined_value_below_0():
+def test_geometric_mean_takes_no_undefined_value_below_0():
     for metrics in (["gmap"], ["rr", "gmap"]):
         with pytest.raises(ValueError, match="undefined must be None or ≥ 0 for a geometric mean"):
             A.rank.evaluate(*metrics, truth=TRUTH, undefined=-1.0)

@@ -56,7 +56,7 @@ def close(value):
     return pytest.approx(value, rel=1e-9, abs=1e-12)
 
 
-def test_the_article_ends_in_a_test():
+def test_article_ends_in_a_test():
     means = RUN.rank.evaluate("map", "gmap", truth=TRUTH, by="model")
     assert means.select(pl.col("map", "gmap").round(3)).rows() == [(0.369, 0.32), (0.352, 0.121)]
     got = RUN.rank.compare("map", "gmap", truth=TRUTH, baseline="M1", details=True).rows_by_key(
@@ -102,7 +102,7 @@ def test_gmap_is_a_geometric_mean(label, of_user, epsilon):
     assert lazy[label].to_list() == [close(value) for value in expected]
 
 
-def test_any_metric_has_a_geometric_mean_by_a_recipe():
+def test_geometric_mean_of_any_metric_is_a_recipe():
     """The line that the page of recipes has."""
     values = RUN.rank.per_user("ap@3", truth=TRUTH, by="model")
     mean = (pl.col("ap@3") + 1e-5).log().mean().exp() - 1e-5
@@ -134,7 +134,7 @@ def test_summarize_gives_the_interval_on_the_scale_of_the_metric(label):
 
 
 @pytest.mark.parametrize("test", ["t", "randomization", "max_t"])
-def test_every_test_is_one_of_logarithms(test):
+def test_tests_of_geometric_means_are_of_logarithms(test):
     third = RUN.filter(model="M1").with_columns(model=pl.lit("M3"), rank=6 - pl.col("rank"))
     run = pl.concat([RUN, third])
     mine = (rf.metrics.average_precision() + 1e-5).log().alias("log")
@@ -181,7 +181,7 @@ def test_systems_that_do_not_differ_have_the_ratio_1():
     assert got["note"] == f"ratio 1; no user differs; {by_name}"
 
 
-def test_a_value_of_0_has_no_logarithm_without_epsilon():
+def test_value_of_0_has_no_logarithm_without_epsilon():
     got = RUN.rank.summarize("gmap(epsilon=0)", truth=TRUTH, method="t")
     assert got["mean"].to_list() == [close(0.3203790), 0.0] or got["mean"][1] == 0.0
     few = "too few users for a sure interval: 7 of 10 have another value than the most frequent one"
@@ -209,7 +209,7 @@ def test_charts_and_at_k_take_them():
     )
 
 
-def test_it_has_no_value_per_user():
+def test_geometric_mean_has_no_value_per_user():
     judged = RUN.filter(model="M1").drop("model").rank.judge(TRUTH)
     text = (
         r"'gmap@5' is a mean over users, not a value per user: use evaluate, summarize, compare or "

@@ -52,7 +52,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_kept_plan_reads_the_tables_of_its_call(call):
+def test_kept_plan_reads_the_tables_of_its_call(call):
     fresh = []
     for seed in range(4):
         kept_plans._PLANS.clear()
@@ -66,7 +66,7 @@ def test_a_kept_plan_reads_the_tables_of_its_call(call):
         assert_frame_equal(result, expected, rel_tol=1e-12)
 
 
-def test_no_table_is_kept():
+def test_plans_keep_no_table():
     for _ in range(2):
         rf.evaluate(tables(1)[0], *METRICS, truth=tables(1)[1])
     ((held, _),) = kept_plans._PLANS.values()
@@ -88,7 +88,7 @@ def test_types_and_options_have_plans_of_their_own():
     assert len(kept_plans._PLANS) == len(calls)
 
 
-def test_an_error_names_the_rows_of_its_call(refused):
+def test_error_names_the_rows_of_its_call(refused):
     run, truth = tables(1)
     for _ in range(2):
         rf.evaluate(run, *METRICS, truth=truth)
@@ -98,7 +98,7 @@ def test_an_error_names_the_rows_of_its_call(refused):
         assert rf.evaluate(run, *METRICS, truth=truth).height == 1
 
 
-def test_a_registration_empties_them():
+def test_registration_empties_them():
     run, truth = tables(1)
 
     def register(value):
@@ -125,14 +125,14 @@ def test_threads_do_not_share_a_plan():
         assert_frame_equal(result, fresh[n % 8], rel_tol=1e-12)
 
 
-def test_only_some_are_kept():
+def test_plans_are_kept_in_part():
     run, truth = tables(1, users=3)
     for k in range(1, _sizes.PLANS_KEPT + 10):
         rf.evaluate(run, f"precision@{k}", truth=truth)
     assert len(kept_plans._PLANS) == _sizes.PLANS_KEPT
 
 
-def test_others_are_planned_anew(monkeypatch):
+def test_calls_that_differ_are_planned_anew(monkeypatch):
     run, truth = tables(1)
     rf.evaluate(run.lazy(), "rr", truth=truth).collect()
     rf.evaluate(run, (rf.metrics.reciprocal_rank() + 0).alias("rr"), truth=truth)
@@ -174,7 +174,7 @@ def test_defaults_that_change_in_place_change_the_metric():
     assert before[0] != after[0]
 
 
-def test_every_metric_has_the_same_values():
+def test_kept_plans_have_the_same_values_of_each_metric():
     run, truth = tables(1)
     labels_of_all = list(OF_TIER)
     first, *others = (rf.per_user(run, *labels_of_all, truth=truth) for _ in range(3))
@@ -183,7 +183,7 @@ def test_every_metric_has_the_same_values():
         assert_frame_equal(other, first, rel_tol=1e-12, abs_tol=1e-14)
 
 
-def test_a_registered_column_may_read_what_changes():
+def test_registered_column_may_read_what_changes():
     worth = {"hit": 1.0}
 
     @rf.metrics.register_column("kept_worth", "what a hit is worth")

@@ -33,7 +33,7 @@ def _lists(k: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 @pytest.mark.parametrize("k", [*range(1, DEEPEST, 7), 3, 5, 10, 20, 49, 100, DEEPEST])
-def test_a_share_of_k_is_the_quotient_to_the_last_bit(k):
+def test_share_of_k_is_the_quotient_to_the_last_bit(k):
     run, truth = _lists(k)
     labels = [f"precision@{k}", f"recall@{k}", f"attainable_precision@{k}", f"unjudged@{k}"]
     found = rf.per_user(run, *labels, truth=truth)
@@ -42,7 +42,7 @@ def test_a_share_of_k_is_the_quotient_to_the_last_bit(k):
         assert (attainable, unjudged) == (1.0, (k - user) / k)
 
 
-def test_every_share_of_every_k_up_to_200():
+def test_shares_of_every_k_up_to_200():
     """One user per (h, k), so that all cut-offs meet in one call per k."""
     run, truth = _lists(DEEPEST)
     cuts = range(1, DEEPEST + 1)
@@ -57,7 +57,7 @@ def test_every_share_of_every_k_up_to_200():
 
 
 @pytest.mark.filterwarnings("ignore:.*no item of the run is in the truth")  # the subject is another
-def test_a_user_has_the_same_bits_alone_and_in_company():
+def test_user_has_the_same_bits_alone_and_in_company():
     run, truth = _lists(10)
     for label in ("precision@10", "unjudged@10", "ap(divide_by=k)@10", "attainable_precision@10"):
         together = rf.per_user(run, label, truth=truth)
@@ -69,7 +69,7 @@ def test_a_user_has_the_same_bits_alone_and_in_company():
     assert together.height == 11
 
 
-def test_the_filter_of_the_report_keeps_both_users():
+def test_filter_of_the_report_keeps_both_users():
     run = pl.DataFrame({"user": [0] * 10 + [1] * 10, "rank": [*range(1, 11)] * 2})
     run = run.with_columns(item="rank")
     truth = pl.DataFrame({"user": [0, 0, 0, 1], "item": [1, 2, 3, 5]})
@@ -100,7 +100,7 @@ def _has_column(node: Any) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore")  # the format is not stable, but it is the only one to read
-def test_no_metric_divides_a_column_by_a_number():
+def test_metrics_divide_no_column_by_a_number():
     """Polars would multiply by its reciprocal; of a power of 2 that is exact."""
     for label, metric in EVERY_METRIC.items():
         for division in _divisions(json.loads(metric.meta.serialize(format="json"))):
@@ -119,7 +119,7 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=300), st.randoms())
-def test_a_mean_is_the_same_in_any_order_and_right(values, random):
+def test_mean_is_the_same_in_any_order_and_right(values, random):
     values = [*values, 2.0**-7]  # where all are less, the mean is a plain one
     first = _mean(values)
     random.shuffle(values)
@@ -130,7 +130,7 @@ def test_a_mean_is_the_same_in_any_order_and_right(values, random):
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, -0.7, 1e308, 1e-300, 5e-324, 1e9, 0.0, 2.0**-7])
 @pytest.mark.parametrize("number", [1, 2, 1000])
-def test_the_mean_of_one_value_is_the_value(value, number):
+def test_mean_of_one_value_is_the_value(value, number):
     if value == 1e308 and number > 1:
         assert _mean([value] * number) == math.inf  # as a plain mean: its sum leaves the floats
     else:
@@ -148,7 +148,7 @@ def test_the_mean_of_one_value_is_the_value(value, number):
         ([], None),
     ],
 )
-def test_what_does_not_fit_is_a_plain_mean(values, expected):
+def test_values_that_do_not_fit_have_a_plain_mean(values, expected):
     assert repr(_mean(values)) == repr(expected)
 
 
@@ -192,7 +192,7 @@ def test_counts_and_their_means_are_the_same_from_call_to_call_on_any_number_of_
     assert len(found) == 1
 
 
-def test_the_mean_of_one_user_is_the_users_value():
+def test_mean_of_one_user_is_the_users_value():
     run, truth = _lists(DEEPEST)
     cuts = [3, 7, 10, 67, 107, 133, 199]
     labels = [f"precision@{k}" for k in cuts]
@@ -204,7 +204,7 @@ def test_the_mean_of_one_user_is_the_users_value():
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("by", ["model", ()])
-def test_few_rows_have_the_values_of_the_optimized_plan(by):
+def test_plan_of_few_rows_has_the_values_of_the_optimized_one(by):
     """An eager call on few rows runs its plan as written."""
     run = RUN if by else RUN.filter(model="a")
     metrics = OF_TIER.values()

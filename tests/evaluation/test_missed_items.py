@@ -64,7 +64,7 @@ SILENT = [
 
 
 @pytest.mark.parametrize(("trap", "function", "column", "k"), TRAPS.values(), ids=TRAPS)
-def test_a_trap_warns_with_its_cures(trap, function, column, k):
+def test_trap_warns_with_its_cures(trap, function, column, k):
     with pytest.warns(rf.errors.RankingWarning) as caught:
         rf.evaluate(RUN, "rr", trap.alias("share"), truth=TRUTH, undefined=0)
     (warning,) = caught
@@ -77,7 +77,7 @@ def test_a_trap_warns_with_its_cures(trap, function, column, k):
     assert warning.filename == __file__
 
 
-def test_the_trap_is_not_recall_and_the_cures_are():
+def test_trap_is_not_recall_and_the_cures_are():
     trap = (rank <= 2).mean()
     cures = pl.col("within(2)").mean(), (rank <= 2).fill_null(value=False).mean()
     with pytest.warns(rf.errors.RankingWarning):
@@ -101,12 +101,12 @@ def test_the_trap_is_not_recall_and_the_cures_are():
         lambda trap: rf.compare({"a": RUN, "b": RUN}, trap, truth=TRUTH),
     ],
 )
-def test_every_verb_warns(call):
+def test_verbs_warn_of_missed_items(call):
     with pytest.warns(rf.errors.RankingWarning):
         call((rank <= 2).mean().alias("x"))
 
 
-def test_a_registered_metric_warns_under_its_label():
+def test_registered_metric_warns_under_its_label():
     def top_share(k: int) -> pl.Expr:
         """Share at the top: a trap."""
         return (rank <= k).mean()
@@ -118,17 +118,17 @@ def test_a_registered_metric_warns_under_its_label():
 
 
 @pytest.mark.parametrize("silent", SILENT, ids=str)
-def test_other_own_expressions_are_silent(silent):
+def test_expressions_that_read_no_missed_item_are_silent(silent):
     rf.evaluate(RUN, silent.alias("x"), truth=TRUTH)  # a warning is an error here
     assert len(SILENT) >= 20
 
 
-def test_every_built_in_metric_is_silent():
+def test_metrics_of_the_library_are_silent():
     for label, metric in OF_TIER.items():
         assert missed_items.leaving_out(metric, missed_items.NULL) is None, label
 
 
-def test_the_columns_are_those_that_missed_items_lack():
+def test_columns_are_those_that_missed_items_lack():
     run = pl.DataFrame({"user": [1, 1, 1, 2], "item": [1, 2, 3, 9], "rank": [1, 2, 3, 1]})
     truth = pl.DataFrame(
         {

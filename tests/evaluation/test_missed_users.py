@@ -36,7 +36,7 @@ def served_by(users: range, *, total: int = 40) -> pl.DataFrame:
 # ------------------------------------------------------------------ the metrics
 
 
-def test_a_user_without_a_row_of_the_run_is_missed():
+def test_user_without_a_row_of_the_run_is_missed():
     got = RUN.rank.per_user("missed", "num_missed", truth=TRUTH, by="model")
     assert got.filter(model="old")["missed"].to_list() == [0.0, 0.0, 0.0, 0.0, 1.0]
     assert got.filter(model="new")["num_missed"].to_list() == [0, 1, 0, 1, 1]
@@ -45,7 +45,7 @@ def test_a_user_without_a_row_of_the_run_is_missed():
     assert means.schema["num_missed"] == pl.Int64
 
 
-def test_a_list_of_which_nothing_is_left_is_missing():
+def test_list_of_which_nothing_is_left_is_missing():
     run = pl.DataFrame({"user": [1, 2, 2, 3], "item": list("aaba"), "rank": [1, 1, 2, 5]})
     truth = pl.DataFrame({"user": [1, 2, 3, 4], "item": list("abba")})
 
@@ -73,7 +73,7 @@ def test_users_of_other_policies():
 # ------------------------------------------------------------------ summarize and compare
 
 
-def test_a_summary_counts_and_notes_them():
+def test_summary_counts_and_notes_them():
     got = RUN.rank.summarize("rr", "missed", truth=TRUTH, by="model", total=True)
     assert got["num_missed"].to_list() == [3, 3, 1, 1, 4, 4]
     notes = got["note"].to_list()
@@ -82,7 +82,7 @@ def test_a_summary_counts_and_notes_them():
     assert "4 of 10 users have no list" in notes[4]
 
 
-def test_a_summary_of_all_lists_counts_them():
+def test_summary_of_all_lists_counts_them():
     items = pl.DataFrame({"item": list("abc")})
     got = RUN.filter(pl.col("item") != "z").rank.summarize(
         "coverage@1", "rr", truth=TRUTH, items=items, by="model"
@@ -97,7 +97,7 @@ def test_a_summary_of_all_lists_counts_them():
     assert pair.select("users", "num_missed", "baseline_num_missed").row(0) == (2, 0, 0)
 
 
-def test_a_comparison_counts_and_notes_them_of_both():
+def test_comparison_counts_and_notes_them_of_both():
     got = RUN.rank.compare("rr", "hit@1", truth=TRUTH, baseline="old", details=True)
     assert got.select("users", "num_missed", "baseline_num_missed").rows() == [(5, 3, 1)] * 2
     both = f"{TOLD}; 1 of 5 users has no list of old; interval cut at the greatest difference"
@@ -108,7 +108,7 @@ def test_a_comparison_counts_and_notes_them_of_both():
 
 
 @pytest.mark.parametrize("test", ["t", "randomization", "max_t", "sequential"])
-def test_every_test_counts_them(test):
+def test_tests_count_missed_users(test):
     run = served_by(range(30))
     truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
     got = run.rank.compare(
@@ -118,7 +118,7 @@ def test_every_test_counts_them(test):
     assert "10 of 40 users have no list of new" in got["note"].item()
 
 
-def test_the_counts_are_those_of_evaluate():
+def test_counts_are_those_of_evaluate():
     draw = random.Random(3)
     rows = [(m, u, i, i) for m in "xyz" for u in range(30) if draw.random() < 0.8 for i in (1, 2)]
     run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
@@ -136,7 +136,7 @@ def test_the_counts_are_those_of_evaluate():
                 assert missed == counts[model]
 
 
-def test_a_user_of_several_segments_is_missed_in_all_of_them():
+def test_user_of_several_segments_is_missed_in_all_of_them():
     run = pl.concat([RUN.with_columns(day=1), RUN.filter(model="old").with_columns(day=2)])
     only = pl.DataFrame({"model": "new", "user": [2], "item": "c", "rank": 1, "day": 2})
     run = pl.concat([run, only], how="vertical_relaxed")
@@ -147,7 +147,7 @@ def test_a_user_of_several_segments_is_missed_in_all_of_them():
 
 
 @pytest.mark.parametrize(("missed", "told"), [(2, True), (1, False), (0, False)])
-def test_a_note_names_them_from_5_percent_on(missed, told):
+def test_note_names_them_from_5_percent_on(missed, told):
     run = served_by(range(40 - missed))
     truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
     got = run.rank.compare("rr", truth=truth, baseline="old", details=True)
@@ -158,7 +158,7 @@ def test_a_note_names_them_from_5_percent_on(missed, told):
     assert ("no list" in (summary["note"] or "")) == told
 
 
-def test_a_column_of_this_name_is_refused(refused):
+def test_column_of_this_name_is_refused(refused):
     run = RUN.rename({"model": "num_missed"})
     for verb in (rf.summarize, rf.compare):
         refused(verb, run, "rr", truth=TRUTH, model="num_missed")
@@ -167,7 +167,7 @@ def test_a_column_of_this_name_is_refused(refused):
 # ------------------------------------------------------------------ who_gained and charts
 
 
-def test_the_rows_of_a_diagnosis_add_up():
+def test_rows_of_a_diagnosis_add_up():
     run = served_by(range(30))
     sizes = [1 + user % 7 for user in range(40)]
     truth = pl.DataFrame({"user": range(40), "item": [list(range(n)) for n in sizes]})
@@ -303,7 +303,7 @@ def test_names_that_do_not_show_are_quoted():
     assert "no list of 2" in numbered.rank.compare("rr", truth=TRUTH, baseline=1)["note"].item()
 
 
-def test_a_system_may_be_called_either():
+def test_system_may_be_called_either():
     run = RUN.with_columns(pl.col("model").replace("new", "either"))
     reading = run.rank.stats.who_gained(1, truth=TRUTH, baseline="old")["reading"].drop_nulls()
     assert "no list of either: 2 users; no list of either: 1 user" in "; ".join(reading)

@@ -80,7 +80,7 @@ def test_rbo_is_symmetric(one, two):
     assert_frame_equal(there, back, abs_tol=1e-14)
 
 
-def test_a_list_is_like_itself_and_unlike_a_list_of_others():
+def test_list_is_like_itself_and_unlike_a_list_of_others():
     run = run_of([1, 2, 3], [4])
     assert rf.runs.rbo(run, run)["rbo"].to_list() == pytest.approx([1, 1])
     other = run.with_columns(pl.col("item") + 10)
@@ -96,7 +96,7 @@ def test_k_cuts_both_runs():
     assert_frame_equal(got, rf.runs.rbo(run_of(one[:3]), run_of(two[:3])))
 
 
-def test_a_user_whom_one_run_misses_is_anywhere_between_0_and_1():
+def test_user_whom_one_run_misses_is_anywhere_between_0_and_1():
     run, other = run_of([1, 2], [1]), run_of([1, 2])
     for got in (rf.runs.rbo(run, other), rf.runs.rbo(other, run)):
         assert got.row(1) == (1, None, 0.0, pytest.approx(1, abs=1e-15))
@@ -109,7 +109,7 @@ MODELS = pl.concat(
 BASE = run_of([2, 1, 3], [5, 7])
 
 
-def test_every_group_is_compared_with_a_run_that_lacks_the_column():
+def test_groups_are_compared_with_a_run_that_lacks_the_column():
     got = rf.runs.rbo(MODELS, BASE, by="model")
     assert got.columns == ["model", "user", "rbo", "rbo_min", "rbo_residual"]
     for name in "ab":
@@ -120,7 +120,7 @@ def test_every_group_is_compared_with_a_run_that_lacks_the_column():
 
 
 @pytest.mark.parametrize("engine", ["streaming", "in-memory"])
-def test_all_kinds_of_frames_give_the_same(engine):
+def test_overlap_is_the_same_in_all_kinds_of_frames(engine):
     expected = rf.runs.rbo(MODELS, BASE, by="model")
     assert_frame_equal(MODELS.rank.runs.rbo(BASE, by="model"), expected)
     lazy = MODELS.lazy().rank.runs.rbo(BASE.lazy(), by="model")
@@ -158,7 +158,7 @@ def test_all_kinds_of_frames_give_the_same(engine):
         ({"user": [5, 5]}, {}, "run, column 'user': no user of the run is in the other run, which"),
     ],
 )
-def test_what_breaks_a_rule_is_reported(run, other, message, lazy):
+def test_overlap_reports_what_breaks_a_rule(run, other, message, lazy):
     table = {"user": [1, 1], "item": [1, 2], "rank": [1, 2]}
     frames = [pl.DataFrame({**table, **change}) for change in (run, other)]
     one, two = (frame.lazy() if lazy else frame for frame in frames)
@@ -167,7 +167,7 @@ def test_what_breaks_a_rule_is_reported(run, other, message, lazy):
     assert str(error.value).startswith(message)
 
 
-def test_what_the_call_forbids_is_reported_at_once(refused):
+def test_overlap_reports_wrong_calls_at_once(refused):
     run = run_of([1, 2])
     for p in (0, 1, "x", None):
         refused(rf.runs.rbo, run, run, p=p)

@@ -14,7 +14,7 @@ from rankframe.errors import RankingDataError
 from rankframe.presets import PRESETS
 
 
-def test_every_parameter_is_spelled_out():
+def test_parameters_are_spelled_out():
     made = rf.provenance(A, "map", "ndcg(gain=exponential)@5,10", "gmap", truth=TRUTH)
     assert made["metrics"] == {
         "map": "ap(divide_by=relevant)",
@@ -36,7 +36,7 @@ def test_every_parameter_is_spelled_out():
     assert json.loads(json.dumps(made)) == made
 
 
-def test_a_metric_has_the_same_digits_alone_and_beside_others():
+def test_metric_has_the_same_digits_alone_and_beside_others():
     two = rf.provenance(A, "map", "ndcg@5", truth=TRUTH)
     one = rf.provenance(A, "map", truth=TRUTH)
     assert one["conventions_of"] == {"map": one["conventions"]}
@@ -57,7 +57,7 @@ def test_defaults_and_levels_are_spelled_out():
     assert rf.provenance(A, "rbp", truth=TRUTH)["preset"] is None
 
 
-def test_an_expression_of_ones_own_is_its_text():
+def test_expression_of_ones_own_is_its_text():
     own = (pl.col("rank") <= 2).sum().alias("early")
     made = rf.provenance(A, own, rf.metrics.recall_at(5).alias("r"), truth=TRUTH)
     assert made["metrics"]["early"] == str(own)
@@ -101,7 +101,7 @@ def test_conventions_change_with_a_convention_and_with_nothing_else():
 
 
 @pytest.mark.parametrize("kind", ["float", "float64"])
-def test_an_integer_and_the_same_float_are_one_convention(kind):
+def test_integer_and_the_same_float_are_one_convention(kind):
     """The command reads 1 as 1.0, and numbers may come from NumPy."""
     numbers = {"relevant_at": 1, "undefined": 0}
     as_floats = {name: getattr(numpy, kind, float)(x) for name, x in numbers.items()}
@@ -136,7 +136,7 @@ def test_tables_beside_are_counted():
     assert made["options"]["tables"] == ["history"]
 
 
-def test_a_fault_of_the_call_is_the_error_of_evaluate(refused):
+def test_fault_of_the_call_is_the_error_of_evaluate(refused):
     refused(rf.provenance, A, "nddcg", truth=TRUTH)
     refused(rf.provenance, A.drop("user"), "rr", truth=TRUTH)
 
@@ -164,7 +164,7 @@ def test_values_of_several_conventions_are_no_trend(verb, kind):
     assert_equal(verb(same, "ndcg@10", model="day").lazy().collect(), plain)
 
 
-def test_the_column_of_conventions_may_split_the_rows():
+def test_column_of_conventions_may_split_the_rows():
     by = ["conventions", "day"]
     assert rf.summarize(VALUES, "ndcg@10", by=by)["mean"].to_list() == pytest.approx([0.4, 0.15])
 
@@ -194,7 +194,7 @@ def test_spellings_of_one_label_are_one_convention(one, other):
     assert longer["conventions_of"][one["name"]] in one["conventions_of"].values()
 
 
-def test_the_text_of_a_registered_metric_is_a_convention():
+def test_text_of_a_registered_metric_is_a_convention():
     def hash_of(expression):
         with extension.unchanged_registry():
             rf.register_metric("of_tonight")(expression)
@@ -211,7 +211,7 @@ def test_the_text_of_a_registered_metric_is_a_convention():
     assert hash_of(above) == hash_of(above) != hash_of(below)
 
 
-def test_a_run_with_blocks_of_ties_has_conventions_of_its_own():
+def test_run_with_blocks_of_ties_has_conventions_of_its_own():
     scored = pl.DataFrame({"user": 1, "item": [*"abc"], "score": [0.5, 0.5, 0.1]})
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
     runs = [rf.with_rank(scored, ties=ties) for ties in ("item", "order", "expected")] + [scored]

@@ -77,7 +77,7 @@ def test_users_are_counted_where_they_differ():
     assert (got["dcg@5_users"] == got["ndcg@5_users"]).all()
 
 
-def test_a_mean_over_fewer_users_is_warned_of_once():
+def test_mean_over_fewer_users_is_warned_of_once():
     labels = ["mean_hit_rank", "precision@5", "num_hits", "auc"]
     counted = RUN.rank.evaluate(*labels, truth=TRUTH, count_users=True)
     kept_plan = [{"undefined": 0}, {"count_users": True}, {}, {}]
@@ -105,7 +105,7 @@ def test_a_mean_over_fewer_users_is_warned_of_once():
         ]
 
 
-def test_who_is_not_warned():
+def test_ratings_without_a_warning():
     run = pl.DataFrame({"user": [1], "item": [8], "rank": [1]})
     truth = pl.DataFrame({"user": [1, 2], "item": [7, 8]})
     with warnings.catch_warnings():
@@ -143,7 +143,7 @@ def test_gains_of_lower_grades_go_with_their_rows():
     assert got["users"].item() == HAVE_2.height
 
 
-def test_without_groups_lazily_and_with_totals():
+def test_ratings_without_groups_lazily_and_with_totals():
     labels = ["ndcg@5", "auc"]
     one = A.rank.evaluate(*labels, truth=TRUTH, count_users=True)
     lazy = A.lazy().rank.evaluate(*labels, truth=TRUTH.lazy(), count_users=True)
@@ -155,7 +155,7 @@ def test_without_groups_lazily_and_with_totals():
     assert total["auc_users"].to_list()[2] == sum(total["auc_users"].to_list()[:2])
 
 
-def test_what_is_filled_counts_and_a_group_without_users_has_0():
+def test_filled_values_count_and_a_group_without_users_has_0():
     filled = A.rank.evaluate("auc", truth=TRUTH, undefined=0.0, count_users=True)
     assert filled["auc_users"].item() == filled["users"].item()
     run = pl.DataFrame({"day": [1, 2], "user": [1, 9], "item": [1, 1], "rank": [1, 1]})
@@ -174,7 +174,7 @@ def test_beside_bounds_and_numbers_of_all_lists():
     assert both["auc_users"].item() < both["users"].item()
 
 
-def test_bad_calls_are_refused(refused):
+def test_ratings_refuse_bad_calls(refused):
     refused(A.rank.evaluate, "ap", truth=TRUTH, count_users=1)
     own = pl.col("relevance").max().alias("ap_users")
     refused(A.rank.evaluate, "ap", own, truth=TRUTH, count_users=True)

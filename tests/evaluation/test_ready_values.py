@@ -68,7 +68,7 @@ def test_segments_and_names_are_the_callers():
     assert found["ci_low"].item() == alone["ci_low"].item()
 
 
-def test_a_null_is_undefined_and_a_user_of_one_system_is_not_a_pair():
+def test_null_is_undefined_and_a_user_of_one_system_is_not_a_pair():
     values = ready([1.0, None, 3.0, 7.0], [2.0, 5.0, 5.0, 1.0]).filter(
         ~((pl.col("model") == "m1") & (pl.col("user") == 3))
     )
@@ -81,7 +81,7 @@ def test_a_null_is_undefined_and_a_user_of_one_system_is_not_a_pair():
     ]
 
 
-def test_what_per_user_returns_can_be_joined_and_compared():
+def test_values_of_per_user_can_be_joined_and_compared():
     run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
     run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7], "w": [1, 2, 3]})
@@ -114,7 +114,7 @@ VERBS = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_takes_values_as_it_takes_a_run(verb):
+def test_verb_takes_values_as_it_takes_a_run(verb):
     options = VERBS[verb]
     function = getattr(rf if verb in dir(rf) else rf.stats, verb)
     by = options.get("by", "model")
@@ -152,7 +152,7 @@ def test_charts_draw_values_as_they_draw_a_run():
     assert rf.plot.segments(placed, "minutes", by="land").data.height == 3
 
 
-def test_a_column_has_the_direction_that_is_declared():
+def test_column_has_the_direction_that_is_declared():
     olds, news = [1.0, 2.0, 3.0, 1.5, 2.0], [1.1, 2.22, 3.13, 1.64, 2.15]
     values = ready(olds * 4, news * 4)  # fewer than 20 changes have no p of a margin
     options = {"baseline": "m0", "margin": 0.5}
@@ -185,7 +185,7 @@ def test_a_column_has_the_direction_that_is_declared():
 
 
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
-def test_a_value_outside_the_limits_is_an_error_with_its_row(kind, refused):
+def test_value_outside_the_limits_is_an_error_with_its_row(kind, refused):
     values = ready([1.0, None, 3.0], [2.0, 5.0, 5.0])
     values = values.lazy() if kind == "lazy" else values
 
@@ -202,7 +202,7 @@ def test_a_value_outside_the_limits_is_an_error_with_its_row(kind, refused):
     assert len(summary(values.rename({"rmse": "num_hits"}), "num_hits")) == 2  # no greatest value
 
 
-def test_a_boolean_column_has_the_range_of_hits():
+def test_boolean_column_has_the_range_of_hits():
     bought = pl.DataFrame({"model": ["a"] * 400 + ["b"] * 400, "user": [*range(400)] * 2})
     bought = bought.with_columns(bought=pl.col("user") < 399)
     options = {"baseline": "a", "higher_is_better": {"bought": True}}
@@ -213,7 +213,7 @@ def test_a_boolean_column_has_the_range_of_hits():
 
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
 @extension.unchanged_registry()
-def test_a_registered_metric_outside_its_range_is_an_error_of_statistics(kind):
+def test_registered_metric_outside_its_range_is_an_error_of_statistics(kind):
     @rf.register_metric("lower_hits")
     def lower_hits_after(k: int) -> pl.Expr:
         """The number of hits below rank k."""
@@ -239,7 +239,7 @@ def test_a_registered_metric_outside_its_range_is_an_error_of_statistics(kind):
 @pytest.mark.parametrize(
     "option", [{"higher_is_better": {"rmse": True}}, {"value_range": {"rmse": (0, 9)}}]
 )
-def test_a_typo_in_a_column_is_that_of_the_column(option):
+def test_typo_in_a_column_is_that_of_the_column(option):
     with pytest.raises(
         RankingDataError, match="no column 'rsme'; its columns of numbers are 'rmse'"
     ):
@@ -298,14 +298,14 @@ def test_bad_tables_are_reported(verb, kind, frame, refused):
     refused(lambda: verb(frame, "rmse", by="model", weights="w").lazy().collect())
 
 
-def test_a_user_has_one_weight_in_all_systems():
+def test_user_has_one_weight_in_all_systems():
     with pytest.raises(
         rf.RankingDataError, match="column 'w': several weights of one user.*Offending row: user=1"
     ):
         rf.compare(put("w", [1, 2, 1, 3]), "rmse", weights="w")
 
 
-def test_bad_calls_are_reported():
+def test_ready_values_report_bad_calls():
     for verb in (rf.compare, rf.summarize):
         with pytest.raises(ValueError, match='at least one column of values, for example "rmse"'):
             verb(GOOD, by="model")

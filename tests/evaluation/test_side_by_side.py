@@ -59,7 +59,7 @@ def test_lists_are_those_of_plain_python(old, new, grades, k):
     ).equals(got)
 
 
-def test_each_kind_of_frame_returns_its_own():
+def test_side_by_side_returns_the_kind_of_frame():
     expected = rf.runs.side_by_side(RUNS, 1, truth=TRUTH, baseline="old")
     assert expected.rows() == WORKED
     run = rf.runs.stack(RUNS)
@@ -75,17 +75,17 @@ def test_each_kind_of_frame_returns_its_own():
     assert_frame_equal(pl.from_pandas(got), expected, check_dtypes=False)
 
 
-def test_without_a_truth_there_are_no_grades():
+def test_lists_without_a_truth_have_no_grades():
     assert rf.runs.side_by_side(RUNS, 1, baseline="old").columns == ["rank", "old", "new", "moved"]
 
 
-def test_one_list_needs_no_system():
+def test_side_by_side_of_one_list_needs_no_system():
     assert rf.runs.side_by_side(OLD, 1, 2).rows() == [(1, "a"), (2, "b")]
     assert rf.runs.side_by_side(OLD, 1, 1, truth=TRUTH).columns == ["rank", "item", "grade"]
     assert rf.runs.side_by_side({"old": OLD}, 1, 1).columns == ["rank", "old"]
 
 
-def test_an_item_moves_within_the_whole_list_of_the_baseline():
+def test_item_moves_within_the_whole_list_of_the_baseline():
     got = rf.runs.side_by_side(RUNS, 1, 1, baseline="old")
     assert got.rows() == [(1, "a", "c", 2)]
 
@@ -97,7 +97,7 @@ def test_systems_that_are_not_named_come_in_the_order_of_the_dict_or_of_their_na
     assert rf.runs.side_by_side(text, 1).columns == ["rank", "new", "old", "moved"]
 
 
-def test_of_three_systems_two_are_kept():
+def test_side_by_side_keeps_two_of_three_systems():
     run = rf.runs.stack({**RUNS, "other": NEW})
     with pytest.raises(ValueError, match="there are 3, 'old', 'new', 'other': keep two") as error:
         rf.runs.side_by_side(run, 1, baseline="old")
@@ -105,7 +105,7 @@ def test_of_three_systems_two_are_kept():
     assert rf.runs.side_by_side(kept, 1, baseline="new").columns == ["rank", "new", "old", "moved"]
 
 
-def test_a_user_of_one_system_has_nulls_in_the_other():
+def test_user_of_one_system_has_nulls_in_the_other():
     got = rf.runs.side_by_side(RUNS, 2, truth=TRUTH, baseline="old")
     assert got.rows() == [(1, "a", 1, None, None, None)]
     got = rf.runs.side_by_side(RUNS, 3, truth=TRUTH, baseline="old")
@@ -130,7 +130,7 @@ def test_folds_have_lists_of_their_own():
     assert got.rows() == [(1, 1, "a", None, "a", None, 0), (2, 1, "c", 2, "c", 2, 0)]
 
 
-def test_the_user_comes_by_position():
+def test_user_comes_by_position():
     with pytest.raises(TypeError, match=r"needs a user, by position .* side_by_side\(frame, 7\)"):
         rf.runs.side_by_side(pl.DataFrame(), user=1)
 
@@ -164,16 +164,16 @@ def test_systems_have_any_type():
         (1, {"k": 0}),
     ],
 )
-def test_what_cannot_be_shown_raises(user, options, refused):
+def test_side_by_side_refuses_what_it_cannot_show(user, options, refused):
     refused(rf.runs.side_by_side, RUNS, user, **options)
 
 
-def test_no_system_cannot_be_named(refused):
+def test_system_none_cannot_be_named(refused):
     refused(rf.runs.side_by_side, OLD, 1, baseline="old")
 
 
 @pytest.mark.parametrize("name", ["rank", "moved", "old_grade"])
-def test_a_system_named_like_a_column_that_is_made_raises(name, refused):
+def test_system_named_like_a_column_that_is_made_raises(name, refused):
     refused(rf.runs.side_by_side, {"old": OLD, name: NEW}, 1, truth=TRUTH, baseline="old")
 
 
@@ -186,7 +186,7 @@ def test_bad_rows_of_the_user_raise_and_those_of_others_do_not(refused):
     refused(lambda: rf.runs.side_by_side(rf.runs.stack(RUNS).clear(), 1))
 
 
-def test_an_item_of_several_subtopics_is_shown_once():
+def test_item_of_several_subtopics_is_shown_once():
     truth = pl.DataFrame(
         {"user": 1, "item": ["c", "c"], "subtopic": ["x", "y"], "relevance": [1, 2]}
     )
@@ -194,7 +194,7 @@ def test_an_item_of_several_subtopics_is_shown_once():
     assert rf.runs.side_by_side(rf.judge(OLD, truth), 1)["grade"].to_list() == [None, None, 2]
 
 
-def test_the_text_of_the_query_comes_first():
+def test_text_of_the_query_comes_first():
     queries = pl.DataFrame({"user": [1, 3], "text": ["red shoes", "boots"], "hits": [7, 8]})
     got = rf.runs.side_by_side(RUNS, 1, 2, truth=TRUTH, baseline="old", queries=queries)
     assert got.columns[:3] == ["text", "rank", "old"]
@@ -223,7 +223,7 @@ def test_queries_that_cannot_be_read_raise(queries, refused):
         refused(rf.report, RUNS, "rr", truth=TRUTH, baseline="old", queries=queries)
 
 
-def test_a_dict_of_texts_names_the_frame_to_pass():
+def test_dict_of_texts_names_the_frame_to_pass():
     queries = {1: "red shoes"}
     with pytest.raises(TypeError, match="queries= is a dict, not a frame") as caught:
         rf.runs.side_by_side(RUNS, 1, queries=queries)
@@ -234,7 +234,7 @@ def test_a_dict_of_texts_names_the_frame_to_pass():
         rf.runs.side_by_side(RUNS, 1, queries={"user": [1], "text": ["a"]})
 
 
-def test_a_user_of_several_columns_is_a_tuple_or_a_dict():
+def test_user_of_several_columns_is_a_tuple_or_a_dict():
     site = pl.lit("a").alias("site")
     runs = {name: run.with_columns(site) for name, run in RUNS.items()}
     truth = TRUTH.with_columns(site)

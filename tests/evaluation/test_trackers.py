@@ -31,7 +31,7 @@ def test_names_are_plain():
     ]
 
 
-def test_every_label_has_a_name_that_trackers_take():
+def test_labels_have_names_that_trackers_take():
     labels = LABELS[::7]
     got = rf.as_dict(rf.evaluate(A, *labels, truth=TRUTH, undefined=0.0))
     assert len(got) == len(labels) + 1
@@ -58,7 +58,7 @@ def test_values_of_by_stand_in_front():
 
 
 @pytest.mark.parametrize("kind", ["polars", "lazy", "pandas"])
-def test_a_null_is_a_gap_and_can_be_left_out(kind):
+def test_null_is_a_gap_and_can_be_left_out(kind):
     """A tracker keeps the last value that it gets, so yesterday's would look like today's."""
     means = rf.evaluate(A.head(1), "auc", "rr", truth=A.head(1).select("user", "item"))
     assert means["auc"].item() is None
@@ -73,7 +73,7 @@ def test_a_null_is_a_gap_and_can_be_left_out(kind):
         rf.as_dict(frame, undefined=0)
 
 
-def test_a_null_of_every_type_is_a_gap():
+def test_null_of_every_type_is_a_gap():
     means = pl.DataFrame({"users": [1], "ndcg": [None]})
     for dtype in (pl.Null, pl.Float64, pl.Int64):
         got = rf.as_dict(means.cast({"ndcg": dtype}))
@@ -89,7 +89,7 @@ def test_names_of_nulls_still_differ(refused):
     refused(rf.as_dict, means)
 
 
-def test_it_is_the_metrics_file_of_dvc():
+def test_dict_is_the_metrics_file_of_dvc():
     means = rf.evaluate(RUN, "mrr", "num_hits", truth=TRUTH, by="model")
     means = means.with_columns(mrr=pl.when(model="a").then("mrr"))
     numbers = rf.as_dict(means, undefined="omit")
@@ -112,7 +112,7 @@ def test_frames_of_every_kind():
     assert rf.as_dict(means.clear()) == {}
 
 
-def test_two_labels_of_one_name_raise(refused):
+def test_labels_of_one_name_raise(refused):
     means = pl.DataFrame({"users": [1], "ndcg@10": [0.5], "ndcg_at_10": [0.6]})
     refused(rf.as_dict, means)
     assert len(rf.as_dict(means, names="label")) == 3
@@ -120,7 +120,7 @@ def test_two_labels_of_one_name_raise(refused):
     refused(rf.as_dict, groups)
 
 
-def test_what_is_not_a_frame_of_means():
+def test_frames_that_are_not_of_means():
     with pytest.raises(rf.RankingDataError, match="no column 'users'"):
         rf.as_dict(rf.per_user(A, "rr", truth=TRUTH))
     with pytest.raises(ValueError, match="names must be one of 'snake', 'label', not 'plain'"):
@@ -130,7 +130,7 @@ def test_what_is_not_a_frame_of_means():
         rf.as_dict(rf.evaluate(A, time, truth=TRUTH))
 
 
-def test_a_group_called_all_is_not_the_row_of_totals():
+def test_group_called_all_is_not_the_row_of_totals():
     run = pl.DataFrame({"model": ["all", "b"], "user": 1, "item": 7, "rank": [1, 2]})
     truth = pl.DataFrame({"user": [1], "item": [7]})
     means = rf.evaluate(run, "rr", truth=truth, by="model", total=True)

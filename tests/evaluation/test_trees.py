@@ -120,12 +120,12 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize("kind", GOLDEN)
-def test_a_node_is_read_as_its_golden_tree(kind):
+def test_node_is_read_as_its_golden_tree(kind):
     expression, tree = GOLDEN[kind]
     assert trees.read(expression) == tree
 
 
-def test_every_node_has_a_golden_tree():
+def test_nodes_have_golden_trees():
     golden = [trees.read(expression) for expression, _ in GOLDEN.values()]
     golden = {
         below.name
@@ -154,7 +154,7 @@ def test_json_has_no_nan():
     assert number != number
 
 
-def test_every_metric_is_read():
+def test_trees_read_each_metric():
     for label, metric in OF_TIER.items():
         assert set(trees.columns_of(trees.read(metric))) == set(metric.meta.root_names()), label
 
@@ -175,6 +175,6 @@ def test_every_metric_is_read():
         "filter alone": (a.filter(b), "Filter"),
     }.values(),
 )
-def test_an_unknown_node_names_itself(expression, node):
+def test_unknown_node_names_itself(expression, node):
     with pytest.raises(trees.UnknownNodeError, match=node.replace("(", r"\(").replace(")", r"\)")):
         trees.read(expression)

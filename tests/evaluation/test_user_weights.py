@@ -133,7 +133,7 @@ def test_whole_weights_count_users_several_times():
         assert got == pytest.approx(expected, rel=1e-13)
 
 
-def test_the_order_of_rows_does_not_change_a_bit():
+def test_order_of_rows_does_not_change_a_bit():
     rng = np.random.default_rng(3)
     weights, values = rng.gamma(0.3, size=997) * 1000, rng.random(997)
     judged = table(weights.tolist(), values.tolist())
@@ -148,7 +148,7 @@ def test_the_order_of_rows_does_not_change_a_bit():
     assert got.pop() == pytest.approx(expected, rel=1e-15)
 
 
-def test_a_weight_may_be_of_the_run_or_of_a_judged_table():
+def test_weight_may_be_of_the_run_or_of_a_judged_table():
     expected = RUN.rank.evaluate(
         "map", truth=TRUTH.filter(pl.col("user") < 4), weights="impressions"
     )
@@ -172,7 +172,7 @@ def test_lists_alone_are_weighted():
     assert got == pytest.approx((1 * 4 + 4 * 4 + 9 * 3) / 14)
 
 
-def test_a_truth_with_folds_has_a_weight_per_fold():
+def test_truth_with_folds_has_a_weight_per_fold():
     run = pl.concat([RUN.with_columns(fold=f) for f in (1, 2)])
     truth = pl.concat(
         [TRUTH.with_columns(fold=f, impressions=pl.col("impressions") * f) for f in (1, 2)]
@@ -191,7 +191,7 @@ def test_bounds_are_weighted():
         assert got[name].item() == pytest.approx(expected)
 
 
-def test_an_undefined_value_has_no_weight():
+def test_undefined_value_has_no_weight():
     judged = table([1.0, 100.0, 3.0], [0.5, None, 1.0])
     assert judged.rank.evaluate(VALUE, weights="w").row(0) == ("m0", 3, pytest.approx(3.5 / 4))
     got = judged.rank.evaluate(VALUE, weights="w", undefined=0.0)["value"].item()
@@ -202,7 +202,7 @@ def test_an_undefined_value_has_no_weight():
 
 
 @pytest.mark.parametrize("confidence", [0.95, 0.6])
-def test_the_interval_is_the_formula_by_hand(confidence):
+def test_interval_is_the_formula_by_hand(confidence):
     judged = table(WEIGHTS, VALUES)
     options = {"weights": "w", "confidence": confidence, "method": "t"}
     got = judged.rank.summarize(VALUE, **options).row(0, named=True)
@@ -215,7 +215,7 @@ def test_the_interval_is_the_formula_by_hand(confidence):
     assert (got["min"], got["median"], got["max"]) == (0.1, 0.4, 0.9)
 
 
-def test_the_t_test_is_the_formula_by_hand():
+def test_t_test_is_the_formula_by_hand():
     change = [b - a for a, b in zip(VALUES, OTHERS, strict=True)]
     expected = by_hand(change, WEIGHTS)
     got = table(WEIGHTS, VALUES, OTHERS).rank.compare(
@@ -306,7 +306,7 @@ def test_counts_are_averaged_by_weight_in_summaries():
     assert got == pytest.approx((10 * 1 + 3 * 2 + 5 * 1 + 2 * 0) / 20)
 
 
-def test_a_geometric_mean_is_weighted():
+def test_geometric_mean_is_weighted():
     values = RUN.rank.per_user("ap", truth=TRUTH)["ap"].to_list()
     logs = [w * math.log(x + 1e-5) for w, x in zip([10, 3, 5, 2], values, strict=True)]
     expected = math.exp(sum(logs) / 20) - 1e-5
@@ -317,7 +317,7 @@ def test_a_geometric_mean_is_weighted():
         ].item() == pytest.approx(expected)
 
 
-def test_one_user_of_weight_is_one_user():
+def test_weight_of_one_user_alone_is_one_user():
     judged = table([0.0, 2.0, 0.0], [0.1, 0.2, 0.3], [0.3, 0.5, 0.3])
     row = judged.rank.summarize(VALUE, by="model", weights="w").row(0, named=True)
     assert (row["mean"], row["std"], row["ci_low"]) == (pytest.approx(0.2), None, None)
@@ -405,7 +405,7 @@ def test_weights_that_are_all_0_have_no_mean():
         run.rank.evaluate("map", truth=truth, by="day", weights="impressions")
 
 
-def test_a_run_has_no_weights_of_users_whom_it_misses():
+def test_run_has_no_weights_of_users_whom_it_misses():
     run = RUN.join(TRUTH.select("user", "impressions").unique(), on="user")
     truth = TRUTH.drop("impressions")
     with pytest.raises(
@@ -422,7 +422,7 @@ def test_a_run_has_no_weights_of_users_whom_it_misses():
     assert got["users"].to_list() == [3, 3]  # user 3 has the weight of the other model
 
 
-def test_a_user_without_a_value_needs_no_weight():
+def test_user_without_a_value_needs_no_weight():
     run = pl.concat([RUN, pl.DataFrame({"user": [9], "item": ["a"], "rank": [1]})])
     got = run.rank.evaluate("map", truth=TRUTH, users="all", weights="impressions")
     expected = RUN.rank.evaluate("map", truth=TRUTH, weights="impressions")
@@ -436,7 +436,7 @@ def test_tests_without_a_weighted_form_refuse(test, refused):
     refused(lambda: table(WEIGHTS, VALUES, OTHERS).rank.compare(VALUE, test=test, weights="w"))
 
 
-def test_what_is_no_mean_refuses_weights(refused):
+def test_numbers_that_are_no_mean_refuse_weights(refused):
     options = {"truth": TRUTH, "weights": "impressions"}
     refused(RUN.rank.evaluate, "num_hits", **options)
     items = pl.DataFrame({"item": ["a", "b", "c", "x"]})
@@ -448,7 +448,7 @@ def test_what_is_no_mean_refuses_weights(refused):
     refused(run.rank.stats.who_gained, 2, baseline="a", **options)
 
 
-def test_a_column_that_is_no_weight_is_reported(refused):
+def test_column_that_is_no_weight_is_reported(refused):
     refused(RUN.rank.evaluate, "map", truth=TRUTH, weights="views")
     refused(RUN.rank.evaluate, "map", truth=TRUTH, weights=3)
     refused(RUN.rank.evaluate, "map", truth=TRUTH, weights="rank")
@@ -459,7 +459,7 @@ def test_a_column_that_is_no_weight_is_reported(refused):
     )
 
 
-def test_other_rules_come_first():
+def test_rules_of_tables_come_before_those_of_weights():
     with pytest.raises(rf.RankingDataError, match="a rank that is not an integer ≥ 1"):
         RUN.with_columns(pl.col("rank") - 1).rank.evaluate(
             "map", truth=TRUTH, weights="impressions"

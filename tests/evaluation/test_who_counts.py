@@ -32,7 +32,7 @@ def systems():
 
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("table", [CLICKED, GRADED], ids=["null", "0"])
-def test_every_user_of_retrieved_rows_counts(table, lazy):
+def test_users_of_retrieved_rows_count(table, lazy):
     frame = table.lazy() if lazy else table
     with pytest.warns(rf.errors.RankingWarning, match=WARNED + "users='truth' leaves them out"):
         got = rf.evaluate(frame, "hit@2", "rr", "recall@2", "ap", "precision@2").lazy().collect()
@@ -40,13 +40,13 @@ def test_every_user_of_retrieved_rows_counts(table, lazy):
     assert rf.evaluate(table, "hit@2", "rr", users="truth").row(0) == (2, 1.0, 0.75)
 
 
-def test_an_unjudged_item_is_a_miss_or_is_dropped():
+def test_unjudged_item_is_a_miss_or_is_dropped():
     with pytest.warns(rf.errors.RankingWarning, match=WARNED):
         got = rf.evaluate(CLICKED, "rr", "hit@1", unjudged="drop")
     assert got.row(0) == (4, 0.5, 0.5)
 
 
-def test_the_worst_value_is_that_of_the_metric():
+def test_worst_value_is_that_of_the_metric():
     labels = ["e@2", "ndcg@2", "mean_hit_rank", "hit@2"]
     words = "each counts as 0, and as 1 in 'e@2', and as null in 'mean_hit_rank'; users='truth'"
     with pytest.warns(rf.errors.RankingWarning, match=words):
@@ -67,14 +67,14 @@ def test_the_worst_value_is_that_of_the_metric():
     assert filled.filter(pl.col("user") > 2).rows() == [(u, *[0.25] * 4) for u in (3, 4)]
 
 
-def test_a_user_with_a_relevant_item_keeps_an_undefined_value():
+def test_user_with_a_relevant_item_keeps_an_undefined_value():
     all_liked = GRADED.with_columns(relevance=(pl.col("user") < 3).cast(pl.Int64))
     with pytest.warns(rf.errors.RankingWarning, match=WARNED):
         got = rf.per_user(all_liked, "auc")
     assert got["auc"].to_list() == [None, None, 0.0, 0.0]
 
 
-def test_a_label_with_its_own_level_has_its_own_users_without_a_relevant_item():
+def test_label_with_its_own_level_has_its_own_users_without_a_relevant_item():
     with pytest.warns(rf.errors.RankingWarning, match=WARNED):
         got = rf.per_user(GRADED, "hit(rel=2)@2", "hit@2")
     assert got["hit(rel=2)@2"].to_list() == [0.0] * 4
@@ -110,7 +110,7 @@ def test_half_of_the_questions_of_a_broken_system_count(lazy):
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_one_judged_row_without_a_rank_decides_for_all_systems(lazy):
+def test_judged_row_without_a_rank_decides_for_all_systems(lazy):
     run = SHOWN.with_columns(model=pl.lit("a"))
     truth = CLICKS.vstack(pl.DataFrame({"user": [1], "item": ["z"], "relevance": [1]}))
     table = rf.judge(run.lazy() if lazy else run, truth, by="model")
@@ -129,7 +129,7 @@ def test_lists_judged_by_themselves_beside_one_miss_are_named():
     assert rf.evaluate(table, "hit@2", users="truth").row(0) == (2, 1.0)
 
 
-def test_one_user_of_many_who_is_left_out_is_named():
+def test_user_who_is_left_out_of_many_is_named():
     shown = pl.DataFrame({"user": range(200), "item": "a", "rank": 1, "relevance": 1})
     rows = {"user": [200, 0], "item": ["a", "z"], "rank": [1, None], "relevance": [0, 1]}
     words = "1 of 201 users has judged items, none relevant, and is left out, such as 200"
@@ -140,7 +140,7 @@ def test_one_user_of_many_who_is_left_out_is_named():
         )
 
 
-def test_an_excluded_item_is_not_missed_by_the_lists():
+def test_excluded_item_is_not_missed_by_the_lists():
     with pytest.warns(rf.errors.RankingWarning, match=WARNED):
         got = rf.evaluate(GRADED, "hit@2", exclude=CLICKS.filter(user=1).drop("relevance"))
     assert got.row(0) == (4, 0.25)
@@ -178,7 +178,7 @@ def test_recall_of_retrieved_rows_has_a_note():
     )
 
 
-def test_a_report_names_the_users_without_a_relevant_item():
+def test_report_names_the_users_without_a_relevant_item():
     table = systems()
     with pytest.warns(rf.errors.RankingWarning, match="of 50 users"):
         verdict = str(rf.report(table, "precision@3", baseline="good").verdict)
@@ -200,7 +200,7 @@ def test_a_report_names_the_users_without_a_relevant_item():
         lambda: rf.report(GRADED, "rr"),
     ],
 )
-def test_a_call_warns_once_at_the_line_of_the_caller(call):
+def test_call_warns_once_at_the_line_of_the_caller(call):
     """Also where polars calls us from a thread of its own, which has no caller."""
     for _ in range(3):
         with pytest.warns(rf.errors.RankingWarning) as warned:

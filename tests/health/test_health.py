@@ -112,7 +112,7 @@ WILD = {
 @pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 @pytest.mark.parametrize("wild", WILD)
 @pytest.mark.parametrize("column", ["model", "user", "item", "rank", "score", "relevance"])
-def test_a_column_of_any_type_is_counted_or_refused(column, wild):
+def test_column_of_any_type_is_counted_or_refused(column, wild):
     tame = pl.DataFrame({"model": ["x", "y"], "user": [1, 2], "item": [1, 2]})
     placing = "score" if column == "score" else "rank"
     run = tame.with_columns(pl.Series(placing, [1, 1]))
@@ -338,7 +338,7 @@ def test_dirty_tables_are_counted_as_plain_python_does(scored, data):
         ("both", {}, {}, "unjudged_at_3", (3, 0.6, "user=1, item=10, rank=1")),
     ],
 )
-def test_each_defect_is_counted_with_its_share_and_example(table, run, truth, what, expected):
+def test_defects_are_counted_with_their_share_and_example(table, run, truth, what, expected):
     tables = [
         frame.with_columns(pl.Series(name, values, strict=False) for name, values in new.items())
         for frame, new in ((RUN, run), (TRUTH, truth))
@@ -375,7 +375,7 @@ def test_scores_that_tie_at_the_cut():
     assert "shared_ranks" not in counts(found, "run")
 
 
-def test_a_judged_table_is_counted_as_its_run_and_its_truth():
+def test_judged_table_is_counted_as_its_run_and_its_truth():
     judged = rf.judge(RUN, TRUTH)
     both = rf.health(RUN, truth=TRUTH)
     found = rf.health(judged)
@@ -385,7 +385,7 @@ def test_a_judged_table_is_counted_as_its_run_and_its_truth():
     assert row(rf.health(neither), "judged table", "neither_rank_nor_relevance")[0] == 7
 
 
-def test_a_catalogue_and_a_history():
+def test_catalogue_and_a_history():
     items = pl.DataFrame({"item": [10, 11, 12, 99, 99]})
     history = pl.DataFrame({"user": [1, 1], "item": [10, 12]})
     found = rf.health(RUN, items=items, history=history, k=2)
@@ -397,7 +397,7 @@ def test_a_catalogue_and_a_history():
     assert row(found, "history", "seen_at_2") == (1, 0.25, "user=1, item=10, rank=1")
 
 
-def test_an_empty_run_of_a_dict_is_counted():
+def test_empty_run_of_a_dict_is_counted():
     found = rf.health({"old": RUN, "none": RUN.clear()}, truth=TRUTH)
     assert row(found, "run", "rows", model="none")[0] == 0
     assert row(found, "both", "missed_users", model="none")[0] == 2
@@ -456,7 +456,7 @@ def test_many_grades_have_no_row_each():
     assert "grade_3" not in found
 
 
-def test_what_is_not_data_raises():
+def test_objects_that_are_no_data_raise():
     with pytest.raises(ValueError, match="k must be an integer ≥ 1, not 0"):
         rf.health(RUN, k=0)
     with pytest.raises(TypeError, match="health has no keyword 'usr'; the nearest is 'user'"):
@@ -467,7 +467,7 @@ def test_what_is_not_data_raises():
         rf.health(RUN.with_columns(share=1), by="share")
 
 
-def test_a_lazy_result_is_filtered_and_cut_after_it_is_counted():
+def test_lazy_result_is_filtered_and_cut_after_it_is_counted():
     lazy = rf.health(RUN.lazy(), truth=TRUTH)
     assert lazy.filter(pl.col("what") == "gaps").select("count").head(1).collect().item() == 0
     assert lazy.collect_schema().names() == [
@@ -488,7 +488,7 @@ def test_columns_of_other_names_are_found_and_named_in_examples():
     assert row(found, "run", "short_lists")[2] == "uid=1"
 
 
-def test_the_frames_are_left_as_they_are():
+def test_frames_are_left_as_they_are():
     run, truth = RUN.clone(), TRUTH.clone()
     rf.health(run, truth=truth)
     assert_frame_equal(run, RUN)

@@ -52,7 +52,7 @@ def test_scalars_of_numpy_are_numbers(kind):
 
 @pytest.mark.parametrize("run", [SCORES, LISTS, rf.from_lists(LISTS, user="qid", item="docid")])
 @pytest.mark.parametrize("truth", [GRADES, RELEVANT, rf.from_grades(GRADES)])
-def test_a_verb_takes_what_the_constructors_take(run, truth):
+def test_verb_takes_what_the_constructors_take(run, truth):
     graded = truth is not RELEVANT
     if not isinstance(run, dict) and not isinstance(truth, dict):
         run = run.rename({"qid": "user", "docid": "item"})
@@ -71,7 +71,7 @@ def test_names_of_roles_are_those_of_the_call():
     assert values.columns == ["query", "rr"]
 
 
-def test_every_verb_takes_dicts_by_name():
+def test_verbs_take_dicts_by_name():
     lists = {"q1": ["b", "a"], "q2": ["c"]}
     frames = {"scores": rf.from_scores(SCORES), "lists": rf.from_lists(lists)}
     frames["frame"] = frames["scores"]
@@ -93,7 +93,7 @@ def test_every_verb_takes_dicts_by_name():
     assert_equal(meter.compute(), rf.evaluate(frames, "ndcg@2", "rr", truth=truth))
 
 
-def test_a_user_without_items_has_no_row():
+def test_user_without_items_has_no_row():
     run, truth = {**SCORES, "q3": {}}, {**GRADES, "q4": {}}
     expected = rf.evaluate(SCORES, "rr", truth=GRADES)
     assert_equal(rf.evaluate(run, "rr", truth=truth), expected)
@@ -142,7 +142,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("call", "message"), REFUSALS)
-def test_what_is_neither_names_the_constructor(call, message):
+def test_objects_that_are_neither_name_the_constructor(call, message):
     with pytest.raises((TypeError, ValueError)) as raised:
         call()
     assert message in str(raised.value)

@@ -85,7 +85,7 @@ def test_rows_keep_their_other_columns_and_fractions(saved):
 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("content", [ELASTICSEARCH, OPENSEARCH, NAMED], ids=["ES", "OS", "rows"])
-def test_the_command_reads_them(saved, capsys, content, indent):
+def test_command_reads_them(saved, capsys, content, indent):
     from rankframe._command.main import main
 
     if content is NAMED:
@@ -128,7 +128,7 @@ def test_ids_without_names_have_those_of_the_other_file(saved, capsys, kind):
     assert json.loads(capsys.readouterr().out)[0]["rr"] == 0.5
 
 
-def test_the_command_reads_the_table_of_quepid(saved, capsys):
+def test_command_reads_the_table_of_quepid(saved, capsys):
     from rankframe._command.main import main
 
     pl.DataFrame(ROWS).write_csv("judgments.csv")
@@ -140,7 +140,7 @@ def test_the_command_reads_the_table_of_quepid(saved, capsys):
 
 @pytest.mark.usefixtures("saved")
 @pytest.mark.parametrize("user", ["query-id", "query", "user"])
-def test_the_command_reads_the_files_of_beir(capsys, user):
+def test_command_reads_the_files_of_beir(capsys, user):
     from rankframe._command.main import main
 
     item = {"query-id": "corpus-id", "query": "docid", "user": "item"}[user]
@@ -207,16 +207,16 @@ def test_another_shape_names_file_field_and_the_shapes(saved, capsys, content, p
         [{"qid": 1, "query_id": 2, "doc_id": 3}],
     ],
 )
-def test_what_are_no_rows_is_named(saved, content, refused):
+def test_files_without_rows_are_named(saved, content, refused):
     refused(rf.trec.read_judgments, saved(content))
 
 
-def test_no_json_is_named(tmp_path, refused):
+def test_files_that_are_not_json_are_named(tmp_path, refused):
     (tmp_path / "a.json").write_text("{")
     refused(rf.trec.read_judgments, tmp_path / "a.json")
 
 
-def test_one_id_of_two_indices_is_an_error(saved, capsys, refused):
+def test_id_of_two_indices_is_an_error(saved, capsys, refused):
     from rankframe._command.main import main
 
     ratings = [{"_index": name, "_id": "1", "rating": 3} for name in ("shop", "blog")]

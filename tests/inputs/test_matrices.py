@@ -70,7 +70,7 @@ def drawn(dtype):
 @pytest.mark.parametrize("k", [None, 1, 3, 7, 39, 40, 41])
 @pytest.mark.parametrize("descending", [True, False])
 @pytest.mark.parametrize("dtype", TYPES)
-def test_it_is_the_long_table_by_with_rank(dtype, descending, k):
+def test_matrix_is_the_long_table_by_with_rank(dtype, descending, k):
     scores = drawn(dtype)
     expected = oracle(scores.astype(scores.dtype.newbyteorder("=")), k, descending=descending)
     got = rf.from_scores(scores, k=k, descending=descending)
@@ -112,7 +112,7 @@ def test_whole_numbers_that_no_float_holds_keep_their_order():
             assert_frame_equal(got, oracle(given_scores, k, descending=descending))
 
 
-def test_scores_that_only_64_bits_distinguish():
+def test_cells_that_only_64_bits_distinguish():
     scores = np.array([[1.0, 1.0 + 1e-12]])
     assert rf.from_scores(scores, k=1)["item"].to_list() == [1]
     assert rf.from_scores(scores[:, ::-1], k=1)["item"].to_list() == [0]
@@ -166,7 +166,7 @@ def test_groups_of_columns_make_no_difference(monkeypatch, dtype, k):
         assert_frame_equal(rf.from_scores(scores, k=k), expected)
 
 
-def test_a_nested_list_is_a_matrix():
+def test_nested_list_is_a_matrix():
     expected = oracle(SCORES, 2)
     assert_frame_equal(rf.from_scores(SCORES.tolist(), k=2), expected)
     assert_frame_equal(rf.from_scores([tuple(row) for row in SCORES.tolist()], k=2), expected)
@@ -215,7 +215,7 @@ def test_tensors():
     assert rf.from_grades(Lent(np.array([[0, 2]]))).rows() == [(0, 1, 2)]
 
 
-def test_a_tensor_that_numpy_cannot_read(refused):
+def test_tensor_that_numpy_cannot_read(refused):
     class Odd:
         def __array__(self, dtype=None, copy=None):
             raise TypeError("Got unsupported ScalarType BFloat16\nand more")
@@ -226,12 +226,12 @@ def test_a_tensor_that_numpy_cannot_read(refused):
 # ------------------------------------------------------------------ rows without a candidate
 
 
-def test_a_user_without_a_candidate_has_no_row():
+def test_user_without_a_candidate_has_no_row():
     scores = np.array([[-INF, -INF], [1.0, -INF]])
     assert rf.from_scores(scores, k=1).rows() == [(1, 0, 1.0, 1)]
 
 
-def test_nothing_of_the_caller_is_changed():
+def test_matrix_of_the_caller_is_not_changed():
     scores = drawn("float64")
     kept = scores.copy()
     stored = sparse.coo_matrix(([1, 2, 3], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
@@ -318,7 +318,7 @@ def test_bad_data_gets_an_error(call, refused):
         lambda: rf.from_scores(SCORES, user_ids=SEEN),
     ],
 )
-def test_a_slip_is_reported(call, refused):
+def test_matrix_reports_a_slip(call, refused):
     refused(call)
 
 
@@ -341,7 +341,7 @@ GRADES = np.array([[0, 2, 0], [1, 0, 3]])
         sparse.dok_array,
     ],
 )
-def test_a_matrix_of_grades_is_a_truth(form):
+def test_matrix_of_grades_is_a_truth(form):
     expected = [("u", "b", 2), ("v", "a", 1), ("v", "c", 3)]
     got = rf.from_grades(form(GRADES), user_ids=["u", "v"], item_ids=["a", "b", "c"])
     assert got.rows() == expected
@@ -394,7 +394,7 @@ def loop():
     return liked + rng.normal(size=liked.shape), rf.from_grades(liked)
 
 
-def test_the_errors_of_masks_and_batches_have_lines_that_work():
+def test_errors_of_masks_and_batches_have_lines_that_work():
     scores, _ = loop()
     seen = scores > 1
     with pytest.raises(TypeError, match=r"of a matrix of scores: scores\[seen\] = -np.inf") as got:
@@ -413,7 +413,7 @@ def test_the_errors_of_masks_and_batches_have_lines_that_work():
         assert_frame_equal(merged, rf.from_scores(scores))
 
 
-def test_a_batch_against_the_truth_of_all_is_a_tenth():
+def test_batch_against_the_truth_of_all_is_a_tenth():
     scores, truth = loop()
     whole = rf.from_scores(scores, k=10).rank.evaluate("ndcg@10", truth=truth)
     assert whole["users"].item() == USERS
@@ -432,7 +432,7 @@ def test_a_batch_against_the_truth_of_all_is_a_tenth():
     assert_equal(pl.concat(parts).rank.evaluate("ndcg@10", truth=truth), whole)
 
 
-def test_the_result_keeps_every_rule():
+def test_result_keeps_every_rule():
     scores, truth = loop()
     run = rf.from_scores(scores, k=10)
     assert rf.check(run, truth=truth) is not None

@@ -124,7 +124,7 @@ def test_beside_tables_dicts_of_runs_charts_and_reports():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_other_names_in_the_truth(form):
+def test_names_in_the_truth_may_differ(form):
     expected = rf.per_user(RUN, LABELS, truth=TRUTH, user=USER)
     names = {"wiki": "w", "session": "s", "item": "page"}
     run, truth = as_form(form, RUN, TRUTH.rename(names))
@@ -155,7 +155,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSALS)
-def test_what_cannot_be_a_user_is_named(options, message):
+def test_columns_that_cannot_be_a_user_are_named(options, message):
     with pytest.raises((TypeError, ValueError)) as raised:
         rf.evaluate(RUN, "rr", **{"truth": TRUTH, **options})
     assert message in str(raised.value)

@@ -28,7 +28,7 @@ ROWS = [
 ]
 
 
-def test_two_columns_of_lists_are_a_judged_table():
+def test_columns_of_two_lists_are_a_judged_table():
     judged = rf.from_lists(ANSWERS, **NAMES)
     assert judged.columns == ["user", "item", "rank", "relevance", "topic"]
     assert judged.rows() == ROWS
@@ -40,7 +40,7 @@ def test_two_columns_of_lists_are_a_judged_table():
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_an_empty_list_is_a_miss_and_users_decides_who_has_none(lazy):
+def test_empty_list_is_a_miss_and_users_decides_who_has_none(lazy):
     judged = rf.from_lists(ANSWERS.lazy() if lazy else ANSWERS, **NAMES)
 
     def mean(**options):
@@ -72,7 +72,7 @@ def test_structs_have_ids_with_scores_and_grades():
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize(("name", "number"), [("docId", "weight"), ("chunk", "grade")])
-def test_of_two_numbers_the_id_is_the_one_with_its_name(first, name, number):
+def test_id_of_two_numbers_is_the_one_with_its_name(first, name, number):
     pair = {name: 7, number: 3} if first else {number: 3, name: 7}
     rows = pl.DataFrame({"user": [1], "item": [[7, 8]], "wanted": [[pair]]})
     assert rf.from_lists(rows, truth="wanted").rows() == [(1, 7, 1, 3), (1, 8, 2, None)]
@@ -88,12 +88,12 @@ def test_of_two_numbers_the_id_is_the_one_with_its_name(first, name, number):
         [["y"]],
     ],
 )
-def test_other_shapes_are_refused_with_a_cure(wanted, refused):
+def test_shapes_without_ids_are_refused_with_a_cure(wanted, refused):
     rows = pl.DataFrame({"user": [1], "item": [["y"]], "wanted": [wanted]})
     refused(rf.from_lists, rows, truth="wanted")
 
 
-def test_a_set_is_no_list_and_a_column_has_one_role():
+def test_set_is_no_list_and_a_column_has_one_role():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"user": [1], "found": [{"a", "b"}], "gold": [{"a"}]})
     with pytest.raises(rf.RankingDataError, match="column 'found': a set has no order"):
@@ -118,7 +118,7 @@ def test_integers_of_two_types_meet():
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_a_document_that_comes_twice_is_an_error(lazy):
+def test_document_that_comes_twice_is_an_error(lazy):
     """Such as the document of two chunks: recall would count it twice."""
     for column in ("retrieved", "expected"):
         twice = ANSWERS.head(1).with_columns(pl.Series(column, [["y", "y"]]))
@@ -166,7 +166,7 @@ OF_Q = {"user": "q", "item": "found", "truth": "wanted"}
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_each_question_keeps_a_row_so_that_systems_have_one_denominator(lazy):
+def test_questions_keep_a_row_so_that_systems_have_one_denominator(lazy):
     systems = {"chatty": CHATTY, "abstains": ABSTAINS}
     if lazy:
         systems = {name: frame.lazy() for name, frame in systems.items()}
@@ -182,7 +182,7 @@ def test_each_question_keeps_a_row_so_that_systems_have_one_denominator(lazy):
     assert {*means.lazy().collect().rows()} == {("chatty", 4, 0.25), ("abstains", 4, 0.25)}
 
 
-def test_a_row_of_a_user_alone_is_taken_by_each_verb():
+def test_row_of_a_user_alone_is_taken_by_each_verb():
     judged = rf.from_lists(ABSTAINS, **OF_Q)
     rf.check(judged)
     values = judged.rank.per_user("hit@5", "num_ret", users="all")
@@ -206,7 +206,7 @@ def test_a_row_of_a_user_alone_is_taken_by_each_verb():
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_two_rows_of_one_question_are_an_error(lazy, refused):
+def test_rows_of_one_question_are_an_error(lazy, refused):
     twice = pl.DataFrame(
         {"q": ["a", "a", "b"], "found": [["x"], ["w"], ["k"]], "wanted": [["x"], ["z"], ["k"]]}
     )
@@ -234,7 +234,7 @@ def test_scores_that_contradict_the_order_are_an_error(lazy, refused):
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_a_list_of_scores_that_contradicts_the_order_is_an_error(lazy, refused):
+def test_list_of_scores_that_contradicts_the_order_is_an_error(lazy, refused):
     def run(name, *numbers):
         frame = pl.DataFrame({"user": [1], "item": [["x", "y", "z"]], name: [numbers]})
         return rf.from_lists(frame.lazy() if lazy else frame, score=name).lazy().collect()
@@ -245,7 +245,7 @@ def test_a_list_of_scores_that_contradicts_the_order_is_an_error(lazy, refused):
     refused(run, "distance", 5, 1, 1)
 
 
-def test_a_list_is_no_truth():
+def test_list_is_no_truth():
     lists = rf.from_lists({"q": ["a"]})
     with pytest.raises(rf.RankingDataError, match="a truth: {'q': {'a'}}"):
         rf.evaluate(lists, "rr", truth=lists)

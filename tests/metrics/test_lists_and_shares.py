@@ -91,7 +91,7 @@ def evaluated(run, *labels, **options):
 
 
 @pytest.mark.parametrize("engine", ["streaming", "in-memory"])
-def test_any_kind_of_frame_in_any_order(engine):
+def test_frames_of_any_kind_in_any_order(engine):
     tables = WORLD.tables()
     run = tables.pop("run")
     expected = evaluated(run, *LABELS, **tables)
@@ -113,7 +113,7 @@ def test_first_rows_that_do_not_meet_prove_nothing(monkeypatch):
     assert_frame_equal(evaluated(run, *LABELS, **tables), expected, abs_tol=1e-12)
 
 
-def test_an_unranked_row_does_not_meet_the_catalogue():
+def test_unranked_row_does_not_meet_the_catalogue():
     run = pl.DataFrame({"user": [1, 1], "item": ["a", "z"], "rank": [None, 1]})
     with pytest.raises(rf.RankingDataError, match="no item of the run is in items="):
         rf.evaluate(run, "coverage@2", items=pl.DataFrame({"item": ["a"]}))
@@ -153,7 +153,7 @@ def test_pandas_frames():
 
 
 @pytest.mark.parametrize("of_tables", [(), ("history",), ("truth", "items")])
-def test_each_group_is_as_if_alone(of_tables):
+def test_groups_are_as_if_alone(of_tables):
     tables = WORLD.tables()
     run = tables.pop("run")
     halves = {"x": run.filter(pl.col("user") != 1), "y": run.filter(pl.col("rank") < 3)}
@@ -187,7 +187,7 @@ def test_metrics_of_accuracy_stay_as_they_are():
 
 
 @pytest.mark.parametrize("users", ["truth", "judged", "both", "run", "all"])
-def test_the_users_whose_lists_count(users):
+def test_users_whose_lists_count(users):
     tables = WORLD.tables()
     run = tables.pop("run")
     tables["truth"] = tables["truth"].filter(pl.col("user") != 2)
@@ -197,7 +197,7 @@ def test_the_users_whose_lists_count(users):
     assert_frame_equal(got.drop("users"), expected.drop("users"), abs_tol=1e-12)
 
 
-def test_the_total_is_made_anew():
+def test_total_is_made_anew():
     tables = WORLD.tables()
     run = tables.pop("run")
     split = run.with_columns(half=pl.col("user") % 2)
@@ -253,7 +253,7 @@ def _grouped(names):
         (["unknown"], {"truth": None}),
     ],
 )
-def test_no_value_depends_on_the_other_metrics_of_the_call(names, options):
+def test_values_do_not_depend_on_the_other_metrics_of_the_call(names, options):
     tables = _grouped(names) | options
     run = tables.pop("run")
     alone = {}
@@ -284,7 +284,7 @@ LINEAR = [
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_the_expectation_under_ties_is_the_mean_over_all_orders(k):
+def test_expectation_under_ties_is_the_mean_over_all_orders(k):
     tables = WORLD.tables()
     tables.pop("run")
     tables.pop("truth")
@@ -300,7 +300,7 @@ def test_the_expectation_under_ties_is_the_mean_over_all_orders(k):
         assert close(value, mean(values)), label
 
 
-def test_other_metrics_refuse_ties(refused):
+def test_metrics_of_lists_without_a_form_refuse_ties(refused):
     tables = WORLD.tables()
     run = tables.pop("run").with_columns(tied=1)
     assert rf.evaluate(run, "coverage", "gini", **tables)["coverage"].item() == 1.0
@@ -313,7 +313,7 @@ def test_other_metrics_refuse_ties(refused):
 RUN = pl.DataFrame({"user": [1, 1, 2, 2, 3, 3], "item": [*"abacbd"], "rank": [1, 2] * 3})
 
 
-def test_an_item_outside_the_catalogue_does_not_break_personalization():
+def test_item_outside_the_catalogue_does_not_break_personalization():
     run = pl.DataFrame({"user": [1, 1, 2, 2, 3, 3], "item": [*"abacde"], "rank": [1, 2] * 3})
     catalogue = pl.DataFrame({"item": [*"bcde"]})  # lacks a, which two lists share
     got = rf.evaluate(run, "personalization@2", "coverage@2", items=catalogue)
@@ -321,7 +321,7 @@ def test_an_item_outside_the_catalogue_does_not_break_personalization():
     assert got["coverage@2"].item() == 1.0
 
 
-def test_an_item_outside_the_catalogue_counts_in_no_share():
+def test_item_outside_the_catalogue_counts_in_no_share():
     run = pl.DataFrame({"user": 1, "item": [*"aqr"], "rank": [1, 2, 3]})
     items = pl.DataFrame({"item": [*"ab"]})
     options = "entropy({})", "disparity(of=item, {})", "awrf(of=item, {})"
@@ -337,14 +337,14 @@ def test_an_item_outside_the_catalogue_counts_in_no_share():
     ]
 
 
-def test_a_list_without_a_known_value_is_a_list():
+def test_list_without_a_known_value_is_a_list():
     run = pl.DataFrame({"user": [1, 2], "item": ["a", "c"], "rank": [1, 1]})
     items = pl.DataFrame({"item": ["a", "b"], "genre": [["x"], ["y"]]})
     assert rf.per_user(run, "categories@1", items=items).rows() == [(1, 1.0), (2, 0.0)]
     assert rf.stats.exposure(run, over="user", items=items, target=None)["user"].to_list() == [1]
 
 
-def test_what_is_shown_counts_with_and_without_a_hit():
+def test_items_shown_count_with_and_without_a_hit():
     run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [*"abca"], "rank": [1, 2, 1, 2]})
     truth = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
     items = pl.DataFrame({"item": [*"ab"]})
@@ -361,7 +361,7 @@ def test_what_is_shown_counts_with_and_without_a_hit():
     assert each.filter(user=2).rows() == [(2, "a", 1.0, 0.5, 1.0), (2, "c", 1.0, 0.5, 0.0)]
 
 
-def test_a_history_of_one_user_has_no_scale_of_novelty():
+def test_history_of_one_user_has_no_scale_of_novelty():
     one = pl.DataFrame({"user": [1], "item": ["a"]})
     options = ["", "new=zero, ", "new=skip, ", "out_of=rows, ", "divide_by=k, "]
     labels = [f"novelty({option}normalize=true)@2" for option in options]
@@ -371,7 +371,7 @@ def test_a_history_of_one_user_has_no_scale_of_novelty():
 
 @pytest.mark.parametrize("options", [{}, {"users": "all"}, {"truth": None}])
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_a_cut_at_k_is_a_metric_at_k(k, options):
+def test_cut_at_k_is_a_metric_at_k(k, options):
     """A list of which ``depth`` leaves nothing is an empty list, and its user counts."""
     tables = _grouped([*_GROUPS]) | options
     run = tables.pop("run")
@@ -409,7 +409,7 @@ def test_parts_of_lists_with_gaps_add_up(names, options):
     assert_frame_equal(combined, whole, abs_tol=1e-12, check_row_order=False)
 
 
-def test_a_list_without_a_judged_item_is_an_empty_list():
+def test_list_without_a_judged_item_is_an_empty_list():
     truth = pl.DataFrame({"user": [1, 9], "item": ["a", "a"]})
     options = {"truth": truth, "users": "all", "unjudged": "drop", "items": CATALOGUE}
     got = rf.per_user(
@@ -423,7 +423,7 @@ def test_a_list_without_a_judged_item_is_an_empty_list():
     assert got.row(0)[1:3] == (0.5, 0.5)
 
 
-def test_who_has_no_profile_is_not_calibrated():
+def test_users_without_a_profile_are_not_calibrated():
     tables = WORLD.tables()
     run = tables.pop("run")
     got = rf.per_user(run, "miscalibration(of=genre)@3", "popularity_lift@3", **tables)
@@ -432,7 +432,7 @@ def test_who_has_no_profile_is_not_calibrated():
     assert filled.filter(user=3)["miscalibration(of=genre)@3"].item() == 1.0
 
 
-def test_a_repeated_row_of_the_history_is_not_a_second_user():
+def test_repeated_row_of_the_history_is_not_a_second_user():
     twice = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "a", "b"]})
     of_users = ["popularity@2", "novelty@2", "popularity_quantile@2", "popularity_lift@2", "new@2"]
     of_users += ["popularity(out_of=users)@2", "tail@2"]
@@ -456,7 +456,7 @@ def test_a_repeated_row_of_the_history_is_not_a_second_user():
 @pytest.mark.parametrize(
     "label", ["coverage@2", "gini@2", "coverage(count=true)@2", "entropy(normalize=true)"]
 )
-def test_the_hint_of_what_is_shown_can_be_pasted(label):
+def test_hint_of_what_is_shown_can_be_pasted(label):
     with pytest.raises(rf.RankingDataError, match="only items that are shown: '") as raised:
         rf.evaluate(RUN, label)
     pasted = str(raised.value).rpartition("shown: ")[2].strip("'")
@@ -465,7 +465,7 @@ def test_the_hint_of_what_is_shown_can_be_pasted(label):
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Int64])
 @pytest.mark.parametrize("kind", ["clone", "to_pandas"])
-def test_a_long_catalogue_has_an_error_whose_line_makes_lists(dtype, kind):
+def test_long_catalogue_has_an_error_whose_line_makes_lists(dtype, kind):
     run = pl.DataFrame({"user": 1, "item": [*"ab"], "rank": [1, 2]})
     long = pl.DataFrame({"item": [*"aab"], "category": pl.Series(["1", "2", "2"]).cast(dtype)})
     long = getattr(long, kind)()
@@ -478,7 +478,7 @@ def test_a_long_catalogue_has_an_error_whose_line_makes_lists(dtype, kind):
     assert rf.evaluate(run, "categories(of=category)@2", items=items).height == 1
 
 
-def test_a_column_of_the_callers_own_keeps_its_name():
+def test_column_of_the_callers_own_keeps_its_name():
     run = RUN.with_columns(popularity=pl.Series([5, 4, 3, 2, 1, 0]), lists=1, share=0.5)
     mine = pl.col("popularity").filter("listed").max().alias("mine")
     assert rf.per_user(run, mine)["mine"].to_list() == [5, 3, 1]
@@ -567,7 +567,7 @@ CATALOGUE = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["y"], ["x"], ["z"
         ("unseen@2", {"history": HISTORY.with_columns(user=None)}, "history="),
     ],
 )
-def test_what_is_wrong_is_reported(kind, label, tables, message):
+def test_metrics_of_lists_report_what_is_wrong(kind, label, tables, message):
     def made(table):
         return (
             {"eager": table, "lazy": table.lazy()}[kind] if kind != "pandas" else table.to_pandas()
@@ -640,7 +640,7 @@ def test_parameters_out_of_range(make):
 # ------------------------------------------------------------------ statistics
 
 
-def test_the_interval_is_a_jackknife_of_users():
+def test_interval_is_a_jackknife_of_users():
     tables = WORLD.tables()
     run, items = tables["run"], tables["items"]
     got = rf.summarize(run, "coverage@2", "gini@2", items=items)
@@ -659,7 +659,7 @@ def test_the_interval_is_a_jackknife_of_users():
         assert row["std"] is row["median"] is None
 
 
-def test_two_systems_are_compared_by_the_lists_of_users_who_have_both():
+def test_systems_are_compared_by_the_lists_of_users_who_have_both():
     one = pl.DataFrame({"user": [1, 2, 3, 4], "item": [*"aaab"], "rank": 1})
     two = pl.DataFrame({"user": [1, 2, 3, 5], "item": [*"cdef"], "rank": 1})
     items = pl.DataFrame({"item": [*"abcdef"]})
@@ -766,7 +766,7 @@ def test_norms_of_scores(norm, of_a):
 
 @pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int64, pl.Float32])
 @pytest.mark.parametrize("norm", [None, "min_max", "sum", "zmuv"])
-def test_the_type_of_scores_does_not_matter(norm, dtype):
+def test_type_of_scores_does_not_matter(norm, dtype):
     """Scores of a list may all be equal, and those of another fill their type."""
     rows = [("p", "a", 7), ("p", "b", 7), ("q", "a", 255), ("q", "b", 3), ("q", "c", 254)]
     run = pl.DataFrame(rows, schema=["model", "item", "score"], orient="row").with_columns(user=1)
@@ -781,7 +781,7 @@ def test_the_type_of_scores_does_not_matter(norm, dtype):
     assert frames[0]["score"].is_finite().all()
 
 
-def test_a_fusion_is_a_run():
+def test_fusion_is_a_run():
     fused = rf.runs.fuse(RUNS.lazy(), "rrf", weights={"p": 1, "q": 2, "r": 0})
     truth = pl.DataFrame({"user": [1], "item": ["b"]})
     assert rf.evaluate(fused.drop("score"), "rr", truth=truth).collect()["rr"].item() == 1.0
@@ -851,7 +851,7 @@ def test_resamples_know_no_more_items_than_they_show():
     assert [pair["baseline_mean"], pair["mean"]] == pytest.approx(each)
 
 
-def test_a_target_that_moves_with_the_users_has_no_interval_and_no_test():
+def test_target_that_moves_with_the_users_has_no_interval_and_no_test():
     run = pl.concat([RUN.with_columns(model=pl.lit(name)) for name in "ab"])
     tables = {"items": CATALOGUE, "history": HISTORY}
     label = "disparity(of=genre, target=candidates)@2"
@@ -864,7 +864,7 @@ def test_a_target_that_moves_with_the_users_has_no_interval_and_no_test():
     assert (row["difference"], row["p_value"]) == (0, None)
 
 
-def test_other_columns_of_a_history_mean_nothing():
+def test_columns_of_a_history_that_have_no_role_mean_nothing():
     history = HISTORY.with_columns(popularity=pl.lit("many"), seen=1, rank=7)
     labels = ["popularity_lift@2", "unseen@2", "novelty@2"]
     expected = rf.per_user(RUN, *labels, history=HISTORY)
@@ -872,7 +872,7 @@ def test_other_columns_of_a_history_mean_nothing():
 
 
 @pytest.mark.parametrize("chance", [0.0, -0.25, None, math.nan])
-def test_a_propensity_is_a_number_above_0(chance):
+def test_propensity_is_a_number_above_0(chance):
     truth = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "p": [chance, 0.5]})
     with pytest.raises(rf.RankingDataError, match="propensity= must be a number > 0"):
         rf.evaluate(RUN, "snips_recall(propensity=p)@1", truth=truth)
@@ -887,7 +887,7 @@ def test_close_and_large_vectors_do_not_cancel():
     assert rf.per_user(run, "ild", items=items)["ild"].to_list() == pytest.approx([0, 0], abs=1e-15)
 
 
-def test_nothing_known_is_null():
+def test_metrics_of_unknown_items_are_null():
     items = pl.DataFrame(
         {"item": [*"abcd"], "g": [None] * 4}, schema_overrides={"g": pl.List(pl.String)}
     )
@@ -909,7 +909,7 @@ def test_names_of_columns_beside_those_inside():
         assert_frame_equal(got, expected)
 
 
-def test_what_is_missing_is_named(refused):
+def test_metrics_of_lists_name_what_is_missing(refused):
     refused(rf.evaluate, RUN, "disparity(of=shown)")
     refused(rf.stats.exposure, RUN, of="genre", target="truth", items=CATALOGUE)
     refused(rf.stats.exposure, RUN, of="share", items=CATALOGUE.rename({"genre": "share"}))
@@ -920,7 +920,7 @@ def test_what_is_missing_is_named(refused):
 
 
 @pytest.mark.parametrize("score", [None, math.nan, math.inf])
-def test_a_score_that_is_none_is_not_fused(score):
+def test_score_that_is_none_is_not_fused(score):
     runs = RUNS.with_columns(score=pl.when(pl.col("score") > 4).then(score).otherwise("score"))
     with pytest.raises(
         rf.RankingDataError, match="column 'score': a score that is null or not fin"

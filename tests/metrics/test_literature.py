@@ -107,7 +107,7 @@ def test_metrics_equal_other_programs(shared, name, program, metrics, options, t
     assert worst["apart"].item() < tolerance, worst.row(0)
 
 
-def test_a_grade_above_the_scale_is_reported(refused):
+def test_grade_above_the_scale_is_reported(refused):
     judged = pl.DataFrame({"user": 1, "item": [1, 2], "rank": [None, 1], "relevance": [5, 0]})
     for make in (rf.metrics.err_at, rf.metrics.nerr_at, rf.metrics.insq_at, rf.metrics.inst_at):
         metric = make(10, max_grade=4)
@@ -139,7 +139,7 @@ def test_auc_by_hand():
     assert got["auc"].to_list() == [0.5, 1.0, None, None]
 
 
-def test_the_top_grade_is_that_of_the_whole_truth():
+def test_top_grade_is_that_of_the_whole_truth():
     judged = pl.DataFrame({"user": [1, 2], "item": [1, 1], "rank": [1, None], "relevance": [1, 3]})
     got = judged.rank.per_user(
         rf.metrics.err_at(), rf.metrics.rank_biased_precision(0.5, gain="graded")
@@ -198,7 +198,7 @@ def test_elliots_lauc():
 
 
 @pytest.mark.parametrize("collection", [2, 3])
-def test_a_collection_too_small_is_reported(collection, refused):
+def test_collection_too_small_is_reported(collection, refused):
     judged = pl.DataFrame(
         {"user": 1, "item": [1, 2, 3, 4], "rank": [1, 2, 3, 4], "relevance": [0, 0, 1, 1]}
     )
@@ -224,7 +224,7 @@ def test_a_collection_too_small_is_reported(collection, refused):
         lambda: rf.metrics.of_label("lauc@5"),
     ],
 )
-def test_a_parameter_out_of_range_is_reported(make, refused):
+def test_metric_reports_a_parameter_out_of_range(make, refused):
     refused(make)
 
 

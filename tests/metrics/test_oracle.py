@@ -302,7 +302,7 @@ def test_evaluate(case, chosen, options):
 
 @quick
 @given(st.data(), st.sampled_from(["item", "order"]), st.booleans(), st.booleans())
-def test_with_rank(data, ties, descending, grouped):
+def test_with_rank_equals_the_reference(data, ties, descending, grouped):
     """Every row of the run keeps its place and has its rank, null where not retrieved."""
     items = data.draw(st.sampled_from([["9", "10", "a", "B", "é", "ab"], [9, 10, 1, 2, -3, 4]]))
     by = ["model"] if grouped else []
@@ -374,7 +374,7 @@ VALUES = {
         ),
     ],
 )
-def test_a_user_of_each_kind(users, selected, means, means_of_zeros):
+def test_user_of_each_kind(users, selected, means, means_of_zeros):
     """Who comes out under each policy, and whose mean it is."""
     run = pl.DataFrame(RUN, ["user", "item", "score"], orient="row")
     truth = pl.DataFrame(TRUTH, ["user", "item", "relevance"], orient="row")

@@ -662,7 +662,7 @@ def test_evaluate_of_all(case, chosen, options):
 @pytest.mark.parametrize("name", FUNCTIONS)
 @settings(deadline=None, max_examples=reference.drawn(10))
 @given(st.data(), cases(), OPTIONS)
-def test_one_alone(name, data, case, options):
+def test_metric_alone_equals_the_oracle(name, data, case, options):
     """What one metric reads is derived without the help of another."""
     chosen = data.draw(asked_for([name]))
     check(per_user, rf.per_user, case, chosen, options)
@@ -672,13 +672,13 @@ def test_one_alone(name, data, case, options):
 @pytest.mark.parametrize("name", OVER_USERS)
 @quick
 @given(cases(), OPTIONS)
-def test_one_over_users_alone(name, case, options):
+def test_metric_over_users_alone_equals_the_oracle(name, case, options):
     check(evaluate, rf.evaluate, case, ({name: (name, None, {})}, [name]), options)
 
 
 @pytest.mark.parametrize("unjudged", ["miss", "drop"])
 @pytest.mark.parametrize("name", sorted(OF_ROWS))
-def test_a_user_with_nothing_but_negative_grades(name, unjudged):
+def test_user_with_nothing_but_negative_grades(name, unjudged):
     """Rows of the truth they are, so what counts rows is defined, dropped or not."""
     ranks, grades = {1: 1, 2: 2}, {2: -1}
     run = pl.DataFrame({"user": 1, "item": list(ranks), "rank": list(ranks.values())})

@@ -101,7 +101,7 @@ def test_pairs_in_one_block_count_one_half():
     assert got["kendall_tau_b"].item() == pytest.approx((2 * 3 - 5) / (6 * 5) ** 0.5)
 
 
-def test_a_truth_that_ranks_itself_agrees_and_backwards_does_not():
+def test_truth_that_ranks_itself_agrees_and_backwards_does_not():
     _, truth = make_tables(GRADES["any"])
     order = truth.with_columns(score=pl.col("relevance"))
     labels = ["concordance", "kendall_tau_b"]
@@ -113,7 +113,7 @@ def test_a_truth_that_ranks_itself_agrees_and_backwards_does_not():
     assert set(worst["concordance"].drop_nulls()) == {0.0}
 
 
-def test_two_grades_of_judged_lists_are_auc():
+def test_grades_of_two_kinds_make_auc():
     run, truth = make_tables(GRADES["two"])
     got = run.rank.per_user("concordance", "auc", truth=truth, unjudged="drop")
     assert got["concordance"].drop_nulls().len() > 10
@@ -131,14 +131,14 @@ def test_fallout_and_mcc_by_hand():
 
 
 @pytest.mark.parametrize("label", ["fallout(collection=5)", "mcc(collection=5)@1"])
-def test_a_collection_that_is_too_small_is_an_error(label, refused):
+def test_collection_that_is_too_small_is_an_error(label, refused):
     run = pl.DataFrame({"user": 1, "item": list("abcd"), "rank": range(1, 5)})
     truth = pl.DataFrame({"user": 1, "item": ["a", "x", "y"]})
     refused(run.rank.evaluate, label, truth=truth)
     assert run.rank.evaluate(label.replace("5", "6"), truth=truth).item(0, 1) is not None
 
 
-def test_what_is_undefined_is_null():
+def test_measures_of_order_are_null_where_undefined():
     """User 1 has no hit, user 2 all items, user 3 no list."""
     run = pl.DataFrame({"user": [1, 2, 2], "item": ["a", "a", "b"], "rank": [1, 1, 2]})
     truth = rf.from_grades({1: {"c": 1}, 2: {"a": 1, "b": 1}, 3: {"a": 1}})
@@ -155,7 +155,7 @@ def test_what_is_undefined_is_null():
 
 
 @pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])
-def test_a_rank_shared_by_a_hit_and_a_miss_has_no_lrap(kind):
+def test_rank_shared_by_a_hit_and_a_miss_has_no_lrap(kind):
     run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": 1})
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
     if kind == "pandas":

@@ -237,7 +237,7 @@ def read(shared, name, program):
 
 @pytest.mark.parametrize("program", sorted({c.program for c in COMPARISONS.values()}))
 @pytest.mark.parametrize("name", DATA_SETS)
-def test_every_measure_is_compared_or_excused(shared, name, program):
+def test_measures_are_compared_or_excused(shared, name, program):
     _, _, expected = read(shared, name, program)
     covered = {m for c in COMPARISONS.values() if c.program == program for m in c.labels}
     excused = NOT_COVERED.get(program, {})
@@ -250,7 +250,7 @@ def test_every_measure_is_compared_or_excused(shared, name, program):
 
 @pytest.mark.parametrize("tool", COMPARISONS)
 @pytest.mark.parametrize("name", DATA_SETS)
-def test_a_tool_is_equal_on_real_data(shared, name, tool):
+def test_tool_is_equal_on_real_data(shared, name, tool):
     """Of each user, and over all, wherever the tool prints it."""
     comparison = COMPARISONS[tool]
     run, truth, expected = read(shared, name, comparison.program)
@@ -361,7 +361,7 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("tool", PRINTED)
-def test_a_preset_returns_what_the_tool_prints(tool):
+def test_preset_returns_what_the_tool_prints(tool):
     printed = PRINTED[tool]
     labels = [label for label in printed if label != "users"]
     got = RUN.rank.evaluate(*labels, truth=TRUTH, preset=tool)
@@ -380,7 +380,7 @@ def test_ndcg_of_recommenders_is_a_mean_over_the_truth():
     assert got.row(0, named=True) == pytest.approx({"users": 5, **printed}, abs=1e-12)
 
 
-def test_a_level_of_ranx_also_takes_the_gains_below():
+def test_level_of_ranx_also_takes_the_gains_below():
     printed = {  # ranx 0.3.21, "-l2"
         "precision@5": 0.12000000000000002,
         "map": 0.3,
@@ -394,7 +394,7 @@ def test_a_level_of_ranx_also_takes_the_gains_below():
     assert same.item(0, "ndcg@5") == pytest.approx(got.row(0)[-1], abs=1e-12)
 
 
-def test_an_outer_join_in_spark_counts_all_users():
+def test_outer_join_in_spark_counts_all_users():
     printed = {  # pyspark 4.0.1
         "precision@5": 0.16666666666666669,
         "recall@5": 0.38095238095238093,
@@ -489,7 +489,7 @@ def test_sentence_transformers_by_its_formulas(k):
     assert [list(row[1:]) for row in got.rows()] == [pytest.approx(row, abs=1e-12) for row in rows]
 
 
-def test_an_empty_list_of_lenskit_counts_where_the_readme_says_so():
+def test_empty_list_of_lenskit_counts_where_the_readme_says_so():
     """User 9 has a truth and an empty list: no row here."""
     run = pl.DataFrame({"user": [1], "item": ["a"], "rank": [1]})
     truth = pl.DataFrame({"user": [1, 9], "item": ["a", "b"]})
@@ -525,12 +525,12 @@ def test_options_of_tools_without_a_preset():
 
 
 @pytest.mark.parametrize("tool", PRESETS)
-def test_a_preset_is_for_metrics_there_are(tool):
+def test_preset_is_for_metrics_there_are(tool):
     asked = ["map@5", "ndcg", "rbp", "iprec_at_recall_0.5", "11pt_avg"]
     named = RUN.rank.evaluate(*asked, truth=TRUTH, preset=tool)
     assert named.columns == ["users", *asked]
     assert_frame_equal(named, RUN.rank.evaluate(*asked, truth=TRUTH, preset=PRESETS[tool]))
 
 
-def test_the_names_of_presets_are_a_type():
+def test_names_of_presets_are_a_type():
     assert get_args(PresetName) == (*PRESETS,)

@@ -25,7 +25,7 @@ def undefined_of(tool, label):
     return {"undefined": 0.0} if zero else {}
 
 
-def test_the_file_is_small_and_has_the_cases_that_differ():
+def test_file_is_small_and_has_the_cases_that_differ():
     assert FILE.stat().st_size <= 50_000
     labels = GROUPS.group_by("qid").agg("label", pl.col("score").is_duplicated().any())
     assert not labels["score"].any()
@@ -115,7 +115,7 @@ def test_equal_scores_keep_the_order_of_rows():
         ),
     ],
 )
-def test_what_needs_items_says_so(call, message):
+def test_metrics_that_need_items_say_so(call, message):
     with pytest.raises(rf.RankingDataError) as raised:
         call()
     assert message in str(raised.value)
@@ -159,7 +159,7 @@ def test_charts_tables_and_the_report_take_it():
     assert f"from {mean[0]:.3f} to {mean[1]:.3f}" in told
 
 
-def test_two_models_are_not_one_list():
+def test_models_are_not_one_list():
     pooled = pl.DataFrame({"model": [*"oonn"], "qid": 1, "label": [1, 0, 1, 0]})
     pooled = pooled.with_columns(score=pl.Series([0.9, 0.1, 0.1, 0.9]))
     assert rf.evaluate(pooled, "rr").rows() == [("n", 1, 0.5), ("o", 1, 1.0)]
@@ -176,7 +176,7 @@ def test_health_reads_what_check_reads(frame):
     assert set(rows["count"]) == {GROUPS.height}
 
 
-def test_the_command_says_that_it_needs_ids(tmp_path, capsys):
+def test_command_says_that_it_needs_ids(tmp_path, capsys):
     file = tmp_path / "scored.csv"
     GROUPS.write_csv(file)
     assert main(["evaluate", str(file), "-m", "ndcg@5"]) == 2

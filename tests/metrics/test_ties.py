@@ -16,7 +16,7 @@ import rankframe as rf
 from rankframe.metrics._building_blocks import _harmonic
 
 
-def test_the_reference_says_which_metrics_have_a_form():
+def test_reference_says_which_metrics_have_a_form():
     page = "".join(metric_pages.pages().values())
     for name in {function for function, _ in CALLS.values()}:
         section = rf"\n## {name}\n.*?\*\*Equal scores as blocks:\*\* (.*?)\n"
@@ -111,7 +111,7 @@ TIED = pl.DataFrame(
 TRUTH = pl.DataFrame({"user": [1, 1], "item": [2, 9], "relevance": [1, 1]})
 
 
-def test_a_metric_without_a_form_refuses():
+def test_metric_without_a_form_refuses():
     for label in EVERY_METRIC.keys() - {*WITH_FORM}:
         with pytest.raises(ValueError, match="has no exact expectation under ties"):
             TIED.rank.per_user(EVERY_METRIC[label], truth=TRUTH)
@@ -125,7 +125,7 @@ def test_geometric_means_refuse_and_counts_do_not(refused):
     )  # fmt: skip
 
 
-def test_worked_by_hand():
+def test_expectations_worked_by_hand():
     # the relevant item is at 1, 2 or 3, each with chance 1/3
     got = TIED.rank.per_user("p@1", "p@2", "rr", "ap", "hit@2", "ndcg@1", "recall@3", truth=TRUTH)
     third = Fraction(1, 3)
@@ -152,7 +152,7 @@ def test_renamed_and_own_expressions():
             rf.metrics.rows(lists, "precision@1", truth=TRUTH)
 
 
-def test_a_cut_through_a_block_refuses(refused):
+def test_cut_through_a_block_refuses(refused):
     refused(TIED.rank.per_user, "ap", truth=TRUTH, depth=2)
     lazy = TIED.lazy().rank.evaluate("ap", truth=TRUTH, depth=2)
     refused(lazy.collect)
@@ -254,7 +254,7 @@ def test_bpref_where_a_block_has_more_misses_than_count():
     assert tied.rank.per_user("bpref", truth=truth)["bpref"].item() == pytest.approx(expected)
 
 
-def test_a_cut_between_blocks_is_one():
+def test_cut_between_blocks_is_one():
     run = pl.DataFrame(
         {"user": 1, "item": range(5), "rank": [1, 2, 2, 4, 4], "tied": [1, 2, 2, 2, 2]}
     )

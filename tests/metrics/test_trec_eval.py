@@ -73,7 +73,7 @@ def test_measures_equal_trec_eval(shared, name, file):
 
 
 @pytest.mark.parametrize("file", ["expected_trec_c", "expected_trec_v9"])
-def test_the_command_on_trec_files_equals_trec_eval(shared, tmp_path, file):
+def test_command_on_trec_files_equals_trec_eval(shared, tmp_path, file):
     expected, measures = expected_values(shared, "trec_sample", file)
     single = [measure for measure in measures if measure not in OVER_USERS]
     folder = shared / "trec_sample"
@@ -108,7 +108,7 @@ def test_ranks_from_scores_are_those_of_trec_eval(shared, name):
     assert ranked["rank"].equals(run["rank"].cast(pl.Int64))
 
 
-def test_the_readme_counts_these_numbers(shared):
+def test_readme_counts_these_numbers(shared):
     found = [expected_values(shared, name, file) for name in DATA_SETS for file in OPTIONS]
     numbers = sum(expected.height for expected, _ in found)
     measures = {measure for _, names in found for measure in names}

@@ -117,7 +117,7 @@ AP_LABELS = {"hits": "ap(divide_by=hits)", "R": "ap", "minRk": "ap(divide_by=att
 
 
 @pytest.mark.filterwarnings("ignore:.*no item of:rankframe.errors.RankingWarning")
-def test_every_entry_equals_its_exact_value(entries):
+def test_entries_equal_their_exact_values(entries):
     assert set(SKIPPED) <= set(entries)
     computed = [entry for name, entry in entries.items() if name not in SKIPPED]
     assert len(computed) > 60
@@ -126,7 +126,7 @@ def test_every_entry_equals_its_exact_value(entries):
         assert math.isclose(got, entry["exact"], rel_tol=1e-12, abs_tol=1e-12), entry["id"]
 
 
-def test_the_article_on_map_and_gmap():
+def test_article_on_map_and_gmap():
     """The article's example without the shared data: the command shows it."""
     from rankframe._command.main import _MODELS, _RELEVANT
 

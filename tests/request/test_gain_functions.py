@@ -22,7 +22,7 @@ def test_gains_read_the_places_of_grades(gain):
     assert {*rf.metrics.dcg_at(10, gain=gain).meta.root_names()} == of_list
 
 
-def test_a_grade_that_a_mapping_does_not_know_is_reported(refused):
+def test_grade_that_a_mapping_does_not_know_is_reported(refused):
     for label in ("ndcg(gain=1:2;2:3)@2", "dcg(gain=1:2;2:3)", "cg(gain=1:2;2:3)@1"):
         refused(A.rank.evaluate, label, truth=TRUTH)
 
@@ -35,7 +35,7 @@ def test_a_grade_that_a_mapping_does_not_know_is_reported(refused):
         ("q(gain=-1:2)", {-1: 2}),
     ],
 )
-def test_other_gains_are_those_of_a_truth(label, gain):
+def test_gains_of_a_function_are_those_of_a_truth(label, gain):
     """The line of the error gives the linear gain of the truth these values."""
     run = pl.DataFrame({"user": 1, "item": list("abcdef"), "rank": range(1, 7)})
     truth = rf.from_grades({1: {"a": 0, "b": 4, "d": 1, "e": -1, "g": 2}})
@@ -57,7 +57,7 @@ def discounted(*gains):
     return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
-def test_the_numbers_of_trec_evals_own_test(shared):
+def test_numbers_of_trec_evals_own_test(shared):
     """Of the two topics whose judgments are here, all relevant ones of grade 1 as in that test."""
     run = pl.read_parquet(shared / "trec_sample" / "run.parquet").drop("rank")
     truth = pl.read_parquet(shared / "trec_sample" / "qrels.parquet")
@@ -72,7 +72,7 @@ def test_the_numbers_of_trec_evals_own_test(shared):
 
 
 @pytest.mark.parametrize("name", ["trec_sample", "web12_catb"])
-def test_other_levels_are_the_mean_of_what_trec_eval_gives_at_each(shared, name):
+def test_levels_are_the_mean_of_what_trec_eval_gives_at_each(shared, name):
     run = pl.read_parquet(shared / name / "run.parquet").drop("rank")
     truth = pl.read_parquet(shared / name / "qrels.parquet")
     printed = pl.read_parquet(shared / name / "expected_trec_params.parquet")

@@ -14,13 +14,13 @@ def same(left: pl.Expr, right: pl.Expr) -> bool:
     return left.meta.eq(right)
 
 
-def test_the_list_holds_every_public_metric_function():
+def test_list_holds_every_public_metric_function():
     assert set(METRICS) <= set(rf.metrics.__all__)
     assert {name for name in rf.metrics.__all__ if name.endswith("_at")} <= set(METRICS)
     assert len(LABELS) > 60
 
 
-def test_a_canonical_label_returns_its_expression():
+def test_canonical_label_returns_its_expression():
     for label in LABELS:
         found = rf.metrics.of_label(label)
         assert same(found, EVERY_METRIC[label]), label
@@ -115,7 +115,7 @@ def test_labels_are_those_of_the_documentation(expr, label):
         ("ndcg(gain=linear)@10", rf.metrics.ndcg_at(10)),
     ],
 )
-def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
+def test_alias_differs_from_its_metric_only_in_its_name(alias, expr):
     found = rf.metrics.of_label(alias)
     assert found.meta.output_name() == alias
     assert same(found, expr.alias(alias))
@@ -152,12 +152,12 @@ def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
         "gmap",
     ],
 )
-def test_a_bad_label_is_reported(label, refused):
+def test_bad_label_is_reported(label, refused):
     refused(rf.metrics.of_label, label)
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, "3", True, 2**63])
-def test_a_bad_cut_off_is_reported_where_the_expression_is_made(k, refused):
+def test_bad_cut_off_is_reported_where_the_expression_is_made(k, refused):
     refused(rf.metrics.precision_at, k)
 
 
@@ -184,18 +184,18 @@ def test_a_bad_cut_off_is_reported_where_the_expression_is_made(k, refused):
         lambda: rf.metrics.eleven_point_precision(levels=[1, 0, 1.0]),
     ],
 )
-def test_a_bad_parameter_is_reported_where_the_expression_is_made(make, refused):
+def test_bad_parameter_is_reported_where_the_expression_is_made(make, refused):
     refused(make)
 
 
-def test_a_cut_off_may_be_any_whole_number_type():
+def test_cut_off_may_be_any_whole_number_type():
     numpy = pytest.importorskip("numpy")
     assert same(rf.metrics.precision_at(numpy.int64(3)), rf.metrics.precision_at(3))
     assert same(rf.metrics.f_at(3, beta=numpy.float64(2)), rf.metrics.f_at(3, beta=2))
 
 
 @pytest.mark.parametrize("label", SPECIAL_MEANS)
-def test_a_mean_over_users_has_no_per_user_value(label):
+def test_mean_over_users_has_no_per_user_value(label):
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
     assert parse_metric(label).name == label
     assert judged.rank.evaluate(label).columns == ["users", label]
@@ -204,7 +204,7 @@ def test_a_mean_over_users_has_no_per_user_value(label):
             refused()
 
 
-def test_what_is_not_a_metric_is_reported(refused):
+def test_objects_that_are_no_metric_are_reported(refused):
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
     refused(judged.rank.evaluate, {"map"})
     refused(judged.rank.evaluate)
@@ -214,7 +214,7 @@ def test_what_is_not_a_metric_is_reported(refused):
 @pytest.mark.parametrize(
     "metrics", [("map", "map"), ("ap", rf.metrics.average_precision()), (pl.len().alias("users"),)]
 )
-def test_a_duplicate_output_name_is_reported(metrics, refused):
+def test_duplicate_output_name_is_reported(metrics, refused):
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
     refused(judged.rank.evaluate, *metrics)
     refused(judged.rank.per_user, pl.len().alias("user"))
@@ -223,7 +223,7 @@ def test_a_duplicate_output_name_is_reported(metrics, refused):
 JUDGED = {"user": [1, 2], "item": [1, 1], "rank": [1, 1], "relevance": [1, 1]}
 
 
-def test_only_our_counts_are_summed_over_users_whatever_they_are_called():
+def test_counts_alone_are_summed_over_users_whatever_they_are_called():
     judged = pl.DataFrame(JUDGED)
     mine = pl.col("rank").max().alias("num_hits")
     assert judged.rank.evaluate(mine).row(0) == (2, 1.0)
@@ -270,7 +270,7 @@ def test_bad_defaults_are_reported(defaults, refused):
     refused(lambda: pl.DataFrame(JUDGED).rank.evaluate("ndcg", preset={"defaults": defaults}))
 
 
-def test_the_discount_of_a_label_replaces_that_of_a_preset():
+def test_discount_of_a_label_replaces_that_of_a_preset():
     judged = pl.DataFrame({**JUDGED, "user": 1, "item": [1, 2], "rank": [1, 2]})
     for label in ("ndcg(discount=rank)@2", "dcg(discount=rank)@2", "dcg(discount=log2)@2"):
         plain = judged.rank.evaluate(label)
@@ -286,12 +286,12 @@ def test_the_discount_of_a_label_replaces_that_of_a_preset():
             judged.rank.evaluate(wrong.get("label", "dcg@2"), **options)
 
 
-def test_a_metric_needs_a_name():
+def test_metric_needs_a_name():
     with pytest.raises(ValueError, match=r"metric '': its column would have no name"):
         pl.DataFrame(JUDGED).rank.evaluate(pl.len().alias(""))
 
 
-def test_no_label_is_recovered_from_its_expression(monkeypatch):
+def test_labels_are_not_recovered_from_expressions(monkeypatch):
     asked = []
     recovered = labels._call_of
     monkeypatch.setattr(labels, "_call_of", lambda expr: (asked.append(expr), recovered(expr))[1])

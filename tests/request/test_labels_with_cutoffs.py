@@ -37,7 +37,7 @@ ITEMS = pl.DataFrame({"item": range(1, 9)})
         ("IPrec@0,0.5", ["IPrec@0", "IPrec@0.5"]),
     ],
 )
-def test_a_label_with_several_cut_offs_is_several_metrics(label, apart):
+def test_label_with_several_cut_offs_is_several_metrics(label, apart):
     for verb in (rf.evaluate, rf.summarize, rf.compare):
         options = {"truth": TRUTH, "by": "model"}
         assert_equal(verb(RUN, "map", label, **options), verb(RUN, "map", *apart, **options))
@@ -80,7 +80,7 @@ def test_bad_cut_offs_are_reported_one_by_one(label, refused):
     refused(RUN.rank.evaluate, label, truth=TRUTH, by="model")
 
 
-def test_an_expression_has_one_cut_off():
+def test_expression_has_one_cut_off():
     text = "metric 'ndcg@5,10' has 2 cut-offs, but an expression has one: use 'ndcg@5' or 'ndcg"
     with pytest.raises(ValueError, match=text):
         rf.metrics.of_label("ndcg@5,10")
@@ -111,7 +111,7 @@ def test_at_k_is_summarize_in_a_tidy_frame():
     assert_frame_equal(got, expected)
 
 
-def test_without_intervals_the_means_are_the_same_and_the_ends_null():
+def test_means_without_intervals_are_the_same_and_the_ends_null():
     asked = ["num_hits", "map", "gmap", "ndcg(rel=2)", "coverage"]
     options = {"k": range(1, 4), "truth": TRUTH, "by": "model", "items": ITEMS}
     whole = rf.stats.at_k(RUN, *asked, **options)
@@ -139,7 +139,7 @@ def test_users_are_those_whose_values_make_the_mean():
     assert got["users"].to_list() == [2, 2]  # user 3 has no item of grade 2
 
 
-def test_the_chart_draws_it():
+def test_chart_draws_it():
     pytest.importorskip("altair")
     expected = rf.stats.at_k(RUN, "ndcg", k=[1, 3], truth=TRUTH, by="model")
     data = RUN.rank.plot.at_k("ndcg", k=[1, 3], truth=TRUTH).data
@@ -150,7 +150,7 @@ def test_the_chart_draws_it():
     assert bare.data["ci_low"].null_count() == 4
 
 
-def test_without_intervals_scipy_is_not_needed():
+def test_means_without_intervals_need_no_scipy():
     code = """
 import sys
 sys.modules["scipy"] = sys.modules["numpy"] = None
@@ -181,6 +181,6 @@ assert got["mean"].to_list()[:2] == [0.0, 1.0], got
         (["ndcg"], {"unjudged": "bounds"}),
     ],
 )
-def test_bad_calls_are_reported(names, options, refused):
+def test_labels_with_cut_offs_report_bad_calls(names, options, refused):
     run = RUN.with_columns(k=pl.lit(1))
     refused(rf.stats.at_k, run, *names, **{"k": [1], "truth": TRUTH, "by": "model", **options})

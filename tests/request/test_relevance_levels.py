@@ -47,7 +47,7 @@ def same(left, right):
     assert_frame_equal(left, right, abs_tol=1e-12, rel_tol=1e-12)
 
 
-def test_every_metric_takes_a_level_of_its_own():
+def test_metrics_take_a_level_of_their_own():
     expected = rf.per_user(RUN, *FEW, **OPTIONS, relevant_at=2)
     got = rf.per_user(RUN, *(at_level(label) for label in FEW), **OPTIONS)
     assert got.columns[2:] == [at_level(label) for label in FEW]
@@ -82,7 +82,7 @@ def test_ranx_takes_the_gain_of_lower_grades_as_well(label):
 
 @pytest.mark.parametrize("users", ["judged", "both", "run", "all"])
 @pytest.mark.parametrize("undefined", [None, 0.0])
-def test_the_averaged_users_do_not_change(users, undefined):
+def test_averaged_users_do_not_change(users, undefined):
     options = {**OPTIONS, "users": users, "undefined": undefined}
     got = rf.per_user(RUN, "ap(rel=2)", "rr(rel=3)", **options)
     two, three = (
@@ -92,7 +92,7 @@ def test_the_averaged_users_do_not_change(users, undefined):
     same(got.select("model", "user", "rr(rel=3)"), three.rename({"rr": "rr(rel=3)"}))
 
 
-def test_every_verb_takes_a_level():
+def test_verbs_take_a_level():
     for verb in (rf.summarize, partial(rf.compare, details=True)):
         got = verb(RUN, "map", "ap(rel=2)", "gmap@5-l2", **OPTIONS)
         alone = verb(RUN, "ap", "gmap@5", **OPTIONS, relevant_at=2)
@@ -146,7 +146,7 @@ def test_counts_of_a_level_are_summed():
     assert got.rows() == alone.rows()
 
 
-def test_a_duplicate_is_found_at_the_level_too():
+def test_duplicate_is_found_at_the_level_too():
     doubled = pl.concat([RUN, RUN.head(1).with_columns(rank=pl.lit(99, pl.Int64))])
     liked = TRUTH.with_columns(relevance=pl.lit(2))
     truth = pl.concat([liked, RUN.head(1).select("user", "item", relevance=pl.lit(2))]).unique(
@@ -172,11 +172,11 @@ def test_a_duplicate_is_found_at_the_level_too():
         "coverage(rel=2)@5",
     ],
 )
-def test_a_bad_level_is_reported(label, refused):
+def test_bad_level_is_reported(label, refused):
     refused(rf.evaluate, RUN, label, **OPTIONS, items=RUN.select("item").unique())
 
 
-def test_no_expression_holds_a_level():
+def test_expressions_hold_no_level():
     text = "its own level of relevance, .* pass the label to the verb, or pass relevant_at=2"
     for label in ("ap(rel=2)", "map@10-l2"):
         with pytest.raises(ValueError, match=text):
@@ -247,7 +247,7 @@ def test_rel_and_names_that_end_in_a_level_are_no_metrics_of_ones_own():
         ("arhr@5", rf.metrics.arhr_at(5), None),
     ],
 )
-def test_a_spelling_of_another_tool_is_a_metric(spelling, expr, level):
+def test_spelling_of_another_tool_is_a_metric(spelling, expr, level):
     plain = expr.meta.output_name()
     got = rf.evaluate(RUN, spelling, **OPTIONS)
     expected = rf.evaluate(RUN, expr, **OPTIONS, relevant_at=level)
@@ -273,7 +273,7 @@ def test_a_spelling_of_another_tool_is_a_metric(spelling, expr, level):
         ("ndcg10", "'ndcg@10'"),
     ],
 )
-def test_the_nearest_names_are_sensible(label, nearest):
+def test_nearest_names_are_sensible(label, nearest):
     with pytest.raises(ValueError, match=f"unknown metric {label!r}; the nearest are") as error:
         rf.evaluate(RUN, label, **OPTIONS)
     assert nearest in str(error.value)
@@ -359,5 +359,5 @@ def test_false_positives_are_the_items_that_are_not_relevant_judged_or_not():
     assert rf.evaluate(run, renamed, truth=truth).row(0) == (3, 1)
 
 
-def test_few_labels_have_no_level_of_their_own_yet():
+def test_labels_without_a_level_of_their_own_are_few():
     assert not any("rel=" in label for label in EVERY_METRIC)

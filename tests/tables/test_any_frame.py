@@ -54,7 +54,7 @@ KINDS = [Stream, in_pyarrow, in_batches, in_duckdb, in_narwhals]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_frame_is_read_and_the_result_is_of_polars(kind):
+def test_frames_of_any_kind_are_read_and_the_result_is_of_polars(kind):
     expected = rf.evaluate(RUN, "ndcg@2", "rr", truth=TRUTH)
     result = rf.evaluate(kind(RUN), "ndcg@2", "rr", truth=kind(TRUTH))
     assert type(result) is pl.DataFrame
@@ -81,7 +81,7 @@ def verbs():
 
 
 @pytest.mark.parametrize(("name", "verb"), [*verbs()])
-def test_every_verb_reads_streams_at_its_start(name, verb):
+def test_verbs_read_streams_at_their_start(name, verb):
     takers = adapters.takes_any_frame, adapters.takes_arrow
     assert verb.__code__ in [take(verbs).__code__ for take in takers]
     assert inspect.signature(verb) == inspect.signature(verb.__wrapped__)
@@ -164,7 +164,7 @@ def test_lazy_and_pandas_frames_give_the_same(verb, table, others, options):
     assert table.equals(before)
 
 
-def test_a_meter_reads_streams():
+def test_meter_reads_streams():
     meter = rf.Meter("rr", "novelty@1", history=Stream(RUN))
     meter.update(Stream(RUN), Stream(TRUTH))
     assert_equal(meter.compute(), rf.evaluate(RUN, "rr", "novelty@1", truth=TRUTH, history=RUN))
@@ -195,7 +195,7 @@ class OwnSparkFrame(SparkFrame):
 
 
 @pytest.mark.parametrize("kind", [SparkFrame, OwnSparkFrame])
-def test_a_spark_frame_is_never_collected(kind):
+def test_spark_frame_is_never_collected(kind):
     if kind is SparkFrame:
         with pytest.raises(TypeError, match="SparkFrame, which rankframe.spark takes in evaluate"):
             rf.evaluate(kind(), "rr", truth=TRUTH)
@@ -249,7 +249,7 @@ MATRICES = "pass rf.from_scores(scores), and the truth as truth=rf.from_grades(g
         ),
     ],
 )
-def test_what_is_no_frame_is_named_with_the_call_that_makes_one(frame, cure):
+def test_objects_that_are_no_frame_are_named_with_the_call_that_makes_one(frame, cure):
     for call in (
         lambda: rf.evaluate(frame, "rr", truth=TRUTH),
         lambda: rf.evaluate(RUN, "rr", truth=frame),
@@ -265,7 +265,7 @@ def test_lists_without_users_are_answered_with_what_from_lists_reads():
         rf.from_lists([["a"], ["b"]])
 
 
-def test_a_run_is_needed():
+def test_run_is_needed():
     with pytest.raises(TypeError, match="not NoneType$"):
         rf.evaluate(None, "rr", truth=TRUTH)
 
@@ -273,7 +273,7 @@ def test_a_run_is_needed():
 @pytest.mark.parametrize(
     "call", [rf.runs.stack, lambda frame: rf.evaluate(frame, "rr", truth=TRUTH)]
 )
-def test_a_dict_of_columns_is_no_dict_of_runs(call):
+def test_dict_of_columns_is_no_dict_of_runs(call):
     with pytest.raises(TypeError) as raised:
         call(RUN.to_dict(as_series=False))
     assert str(raised.value) == (
@@ -301,14 +301,14 @@ def test_dictionaries_are_text_and_huge_integers_are_integers():
     assert wide.schema["user"].is_decimal()
 
 
-def test_two_columns_of_one_name_are_an_error(refused):
+def test_columns_of_one_name_are_an_error(refused):
     pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.Table.from_arrays([pyarrow.array([1])] * 3, names=["user", "user", "item"])
     refused(rf.evaluate, table, "rr", truth=TRUTH)
 
 
 @pytest.mark.parametrize("role", ["user", "item", "extra"])
-def test_a_type_that_polars_cannot_read_is_an_error(role, refused):
+def test_type_that_polars_cannot_read_is_an_error(role, refused):
     duckdb = pytest.importorskip("duckdb")
     columns = {"user": "1", "item": "'a'", "extra": "2", role: "INTERVAL 1 DAY"}
     select = ", ".join(f"{value} AS {name}" for name, value in columns.items())

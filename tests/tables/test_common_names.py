@@ -34,7 +34,7 @@ def test_ids_are_found_and_keep_their_names(user, item):
 
 
 @pytest.mark.parametrize("kind", ["lazy", "pandas", "mixed"])
-def test_in_every_kind_of_frame(kind):
+def test_names_are_found_in_every_kind_of_frame(kind):
     run, truth = renamed("user_id", "item_id")
     if kind != "mixed":
         run = run.lazy() if kind == "lazy" else run.to_pandas()
@@ -68,12 +68,12 @@ def test_names_that_differ_have_a_cure_that_works_when_pasted(of_run, of_truth, 
 
 
 @pytest.mark.parametrize("name", ["rel", "grade", "label"])
-def test_the_relevance_of_a_truth_is_found(name):
+def test_relevance_of_a_truth_is_found(name):
     got = rf.per_user(RUN, *METRICS, truth=TRUTH.rename({"relevance": name}))
     assert_equal(got, PLAIN)
 
 
-def test_a_label_of_the_run_is_a_column_like_any_other():
+def test_label_of_the_run_is_a_column_like_any_other():
     truth = TRUTH.rename({"relevance": "label"})
     run = RUN.with_columns(label=pl.lit(9))
     assert_equal(rf.per_user(run, *METRICS, truth=truth), PLAIN)
@@ -93,7 +93,7 @@ def test_prediction_and_position_place_the_items():
     assert rf.with_rank(gaps, close_gaps=True).rows() == [(1, "a", 1), (1, "b", 2)]
 
 
-def test_all_verbs_find_them():
+def test_verbs_find_common_names():
     pytest.importorskip("scipy")
     run, truth = renamed("qid", "docno")
     run, other = run.with_columns(model=pl.lit("a")), run
@@ -151,7 +151,7 @@ def test_names_of_texts_give_way_to_plain_names_and_names_of_ids(user, texts):
     assert rf.per_user(judged, *METRICS)[user].to_list() == [1, 2, 3]
 
 
-def test_of_two_names_of_texts_none_is_taken():
+def test_names_of_texts_are_not_taken():
     run = RUN.rename({"user": "query"}).with_columns(question=pl.lit("what?"))
     with pytest.raises(rf.RankingDataError, match="perhaps 'query' or 'question' is meant$"):
         rf.evaluate(run, "ap", truth=TRUTH.rename({"user": "query"}))
@@ -174,7 +174,7 @@ def test_judgments_of_quepid_and_beir_are_read_as_they_are(names, placed):
     assert_equal(got.rename({user: "user"}), rf.per_user(run, *METRICS, truth=TRUTH))
 
 
-def test_a_column_of_by_is_no_user():
+def test_column_of_by_is_no_user():
     run = RUN.rename({"user": "user_id"}).with_columns(qid=pl.lit("q"))
     truth = TRUTH.rename({"user": "user_id"})
     got = rf.per_user(run, *METRICS, truth=truth, by="qid")
@@ -235,7 +235,7 @@ TWO = RUN.rename({"user": "user_id"}).with_columns(qid=pl.lit(1))
         ),
     ],
 )
-def test_nothing_is_taken_where_two_would_fit(run, truth, message):
+def test_names_are_not_taken_where_two_would_fit(run, truth, message):
     for kind in (pl.DataFrame.lazy, pl.DataFrame.clone):
         with pytest.raises(rf.RankingDataError) as raised:
             rf.evaluate(kind(run), "ap", truth=truth)
@@ -243,7 +243,7 @@ def test_nothing_is_taken_where_two_would_fit(run, truth, message):
 
 
 @pytest.mark.parametrize("name", ["rel", "grade", "label"])
-def test_the_relevance_of_a_judged_table_is_found(name):
+def test_relevance_of_a_judged_table_is_found(name):
     judged = rf.judge(RUN, TRUTH).rename({"relevance": name})
     assert_equal(rf.per_user(judged, *METRICS), PLAIN)
     assert_equal(rf.per_user(judged.lazy(), *METRICS).collect(), PLAIN)
@@ -298,7 +298,7 @@ def test_names_of_a_call_are_a_dict():
     assert_equal(got.rename({"uid": "user"}), PLAIN)
 
 
-def test_the_plan_of_common_names_is_remembered():
+def test_plan_of_common_names_is_remembered():
     run, truth = renamed("user_id", "item_id")
     judged = rf.judge(run.lazy(), truth.lazy())
     remembered = judged.rank.evaluate("ap").explain(engine="streaming")
@@ -317,7 +317,7 @@ def printed(capsys, command):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_the_command_finds_them(tmp_path, capsys, suffix):
+def test_command_finds_them(tmp_path, capsys, suffix):
     names = {"user": "qid", "item": "docno", "score": "prediction", "relevance": "label"}
     seen = pl.DataFrame({"user": [1], "item": [8]})
     for name, table in {"a": SCORED, "b": SCORED, "t": TRUTH, "seen": seen}.items():
@@ -341,7 +341,7 @@ def test_the_command_finds_them(tmp_path, capsys, suffix):
 
 
 @pytest.mark.parametrize(("value", "code"), [("4.5", 2), ("good", 0)])
-def test_the_command_takes_no_ratings_for_likes(tmp_path, capsys, value, code):
+def test_command_takes_no_ratings_for_likes(tmp_path, capsys, value, code):
     RUN.write_csv(tmp_path / "run.csv")
     TRUTH.select("user", "item", rating=pl.lit(value)).write_csv(tmp_path / "truth.csv")
     files = [tmp_path / "run.csv", tmp_path / "truth.csv"]

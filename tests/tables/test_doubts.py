@@ -71,7 +71,7 @@ def test_check_warns_of_scores(run, says, lazy):
     assert says is None or says in said[0]
 
 
-def test_few_lists_of_one_score_are_counted_by_health_alone():
+def test_lists_of_one_score_are_counted_by_health_alone_if_few():
     many = pl.concat(RUN.with_columns(pl.col("user") + 5 * n) for n in range(5))
     run = many.with_columns(score=pl.when(NEW, user=2).then(1).otherwise("score"))
     assert checked(run) == []
@@ -82,7 +82,7 @@ def test_few_lists_of_one_score_are_counted_by_health_alone():
 
 @pytest.mark.parametrize("verb", [rf.evaluate, rf.per_user, rf.summarize])
 @pytest.mark.parametrize("lazy", [False, True])
-def test_every_verb_warns_of_one_score_in_the_whole_table(verb, lazy):
+def test_verbs_warn_of_one_score_in_the_whole_table(verb, lazy):
     run = scored(0.5).lazy() if lazy else scored(0.5)
 
     def call():
@@ -95,7 +95,7 @@ def test_every_verb_warns_of_one_score_in_the_whole_table(verb, lazy):
     assert said_by(lambda: verb(few, "rr", truth=TRUTH, by="model")) == []  # may be chance
 
 
-def test_a_null_score_in_a_judged_table_is_an_item_that_was_missed():
+def test_null_score_in_a_judged_table_is_an_item_that_was_missed():
     judged = RUN.head(15).with_columns(relevance=1, score=pl.when(item=pl.lit("a")).then("score"))
     assert said_by(lambda: rf.check(judged, by="model")) == []
     nan = judged.with_columns(pl.col("score").fill_null(float("nan")))

@@ -114,7 +114,7 @@ def collected(frame):
 @pytest.mark.parametrize("metric", ["ap", "precision@3", "ndcg@3", "bpref"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", DUPLICATES)
-def test_a_duplicate_of_any_kind_is_seen_by_any_way(kind, way, metric):
+def test_duplicate_of_any_kind_is_seen_by_any_way(kind, way, metric):
     for verb in (rf.evaluate, rf.per_user):
         with pytest.raises(RankingDataError, match="duplicate"):
             collected(verb(frame_of(way, kind), metric, **rest_of(way, kind)))
@@ -131,7 +131,7 @@ def rest_of(way, kind, ids="integers"):
 @pytest.mark.parametrize("users", ["integers", "unsigned", "text"])
 @pytest.mark.parametrize("ids", IDS)
 @pytest.mark.parametrize("kind", DUPLICATES)
-def test_a_duplicate_of_any_type_is_seen(kind, ids, users):
+def test_duplicate_of_any_type_is_seen(kind, ids, users):
     run, truth = tables(ids, kind, users=users)
     for metric in ("ap", "precision@3"):
         with pytest.raises(RankingDataError, match="duplicate"):
@@ -139,7 +139,7 @@ def test_a_duplicate_of_any_type_is_seen(kind, ids, users):
 
 
 @pytest.mark.parametrize("ids", IDS)
-def test_the_numbers_are_those_of_any_other_ids(ids):
+def test_numbers_are_those_of_any_other_ids(ids):
     metrics = ["ap", "precision@3", "ndcg@3", "rr", "recall"]
     expected = rf.evaluate(tables("integers")[0], *metrics, truth=tables("integers")[1])
     for users in ("integers", "negative integers", "unsigned", "text"):
@@ -147,7 +147,7 @@ def test_the_numbers_are_those_of_any_other_ids(ids):
         assert_equal(rf.evaluate(run, *metrics, truth=truth), expected)
 
 
-def test_integers_of_any_width_meet():
+def test_ids_of_any_width_meet():
     run, truth = tables("integers")
     narrow = truth.with_columns(pl.col("user").cast(pl.UInt8), pl.col("item").cast(pl.Int16))
     wide = truth.with_columns(pl.col("user", "item").cast(pl.UInt64))
@@ -244,7 +244,7 @@ def test_lists_on_disk_are_checked_in_any_order(order, by, tmp_path):
             rf.evaluate(scanned(bad, kind), "precision", "ap", **options).collect()
 
 
-def test_only_lists_that_lie_apart_are_held_to_find_duplicates(tmp_path, monkeypatch):
+def test_lists_that_lie_apart_are_held_to_find_duplicates(tmp_path, monkeypatch):
     lists, truth = tables("integers")
     passes, collect = [], pl.LazyFrame.collect
 
@@ -325,7 +325,7 @@ def test_lists_in_order_break_the_same_rules(as_if_large, column, message):
 
 @pytest.mark.parametrize("by", [(), ("model",)])
 @pytest.mark.parametrize("kind", ["clone", "lazy", "to_pandas"])
-def test_the_cure_of_a_duplicate_gives_the_right_value_when_pasted(by, kind):
+def test_cure_of_a_duplicate_gives_the_right_value_when_pasted(by, kind):
     run = pl.DataFrame({"uid": [1] * 3, "doc": [*"aab"], "place": [1, 2, 3], "model": ["m"] * 3})
     names = {"user": "uid", "item": "doc"}
     frame = getattr(run, kind)()

@@ -52,7 +52,7 @@ def eager(frame):
     return frame if isinstance(frame, pl.DataFrame) else pl.from_pandas(frame)
 
 
-def test_a_worked_example():
+def test_exclusion_of_a_worked_example():
     got = rf.per_user(RUN, "rr", "precision@1", truth=TRUTH, exclude=SEEN)
     assert got.rows() == [(1, 1.0, 1.0), (2, 1.0, 1.0), (3, 0.0, 0.0)]
     by_antijoin = RUN.join(SEEN, on=["user", "item"], how="anti")
@@ -61,7 +61,7 @@ def test_a_worked_example():
 
 @pytest.mark.parametrize("options", [{}, {"depth": 2}, {"unjudged": "drop"}, {"users": "run"}])
 @pytest.mark.parametrize("seed", range(3))
-def test_it_is_what_filtering_by_hand_gives(seed, options):
+def test_exclusion_is_what_filtering_by_hand_gives(seed, options):
     run, truth, seen = drawn(seed)
     ranked = rf.with_rank(run).drop("score")
     expected = rf.per_user(by_hand(ranked, seen), *METRICS, truth=truth, **options)
@@ -127,7 +127,7 @@ def test_lists_that_lose_nothing_do_not_change_and_gaps_stay():
 
 @pytest.mark.parametrize("blocks", [False, True], ids=["ranks", "blocks"])
 @pytest.mark.parametrize("seed", range(2))
-def test_a_rank_falls_by_the_removed_rows_above_it(seed, blocks):
+def test_rank_falls_by_the_removed_rows_above_it(seed, blocks):
     run, seen = with_gaps(seed, blocks=blocks)
     expected = moved_by_hand(run, seen)
     assert not expected.equals(run)
@@ -199,7 +199,7 @@ def test_judged_tables_lose_the_rows_too(made, kind):
     assert_frame_equal(eager(rf.evaluate(judged, *METRICS, exclude=seen)), expected)
 
 
-def test_a_judged_table_with_subtopics():
+def test_judged_table_with_subtopics():
     run = RUN.filter(user=1)
     truth = pl.DataFrame({"user": 1, "item": [*"abbc"], "subtopic": [*"xxyz"], "relevance": 1})
     kept = pl.DataFrame({"user": 1, "item": ["b", "c"], "rank": [1, 2]})
@@ -245,7 +245,7 @@ def test_segments_that_the_truth_alone_has():
     assert got.rows() == [("x", 1, 1.0), ("y", 2, 0.5)]
 
 
-def test_a_bad_exclusion_is_seen_behind_a_lazy_judged_table():
+def test_bad_exclusion_is_seen_behind_a_lazy_judged_table():
     none = pl.DataFrame({"user": [1, None], "item": ["a", "a"]})
     judged = rf.judge(RUN.lazy(), TRUTH, exclude=none)
     for call in (
@@ -260,7 +260,7 @@ def test_a_bad_exclusion_is_seen_behind_a_lazy_judged_table():
 
 
 @pytest.mark.parametrize("ties", ["item", "expected"])
-def test_two_exclusions_are_one_of_all_rows(ties):
+def test_exclusions_are_one_of_all_rows(ties):
     run, truth, seen = drawn(6)
     run = rf.with_rank(run, ties=ties).drop("score")
     names = ["precision@3", "ap", "ndcg@4", "rr"]
@@ -280,13 +280,13 @@ def test_text_and_categories_are_ids_too():
     assert got["rr"].to_list() == [1.0, 1.0, 0.0]
 
 
-def test_a_group_that_loses_all_its_rows_counts_as_misses():
+def test_group_that_loses_all_its_rows_counts_as_misses():
     of_old = RUN.select("user", "item", model=pl.lit("old"))
     got = rf.evaluate({"old": RUN, "new": RUN}, "rr", truth=TRUTH, exclude=of_old)
     assert got.select("model", "users", "rr").rows() == [("old", 3, 0.0), ("new", 3, 1 / 3)]
 
 
-def test_an_excluded_item_of_the_truth_is_a_miss():
+def test_excluded_item_of_the_truth_is_a_miss():
     seen = pl.DataFrame({"user": [1], "item": ["b"]})
     got = rf.per_user(RUN, "recall@3", "hit@3", truth=TRUTH, exclude=seen)
     assert got.rows() == [(1, 0.0, 0.0), (2, 1.0, 1.0), (3, 0.0, 0.0)]
@@ -294,7 +294,7 @@ def test_an_excluded_item_of_the_truth_is_a_miss():
     assert judged.filter(user=1).rows() == [(1, "a", 1, None), (1, "c", 2, None), (1, "b", None, 2)]
 
 
-def test_every_verb_takes_it():
+def test_verbs_take_an_exclusion():
     pytest.importorskip("scipy")
     kept = rf.with_rank(RUN, exclude=SEEN, close_gaps=True)
     runs, others = {"a": RUN, "b": RUN}, {"a": kept, "b": kept}
@@ -412,7 +412,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_table_is_one_clear_error(case, refused):
+def test_bad_table_is_one_clear_error(case, refused):
     for run in (RUN, RUN.lazy()):
         for call, *args in (
             (rf.evaluate, "ap"),

@@ -33,7 +33,7 @@ def test_judge_is_the_full_join_in_a_known_order():
     assert_frame_equal(lazy.collect(), judged, check_row_order=False)
 
 
-def test_an_index_with_a_name_is_a_column():
+def test_index_with_a_name_is_a_column():
     pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
@@ -44,7 +44,7 @@ def test_an_index_with_a_name_is_a_column():
         assert_frame_equal(pl.from_pandas(got), expected, check_dtypes=False)
 
 
-def test_a_truth_that_has_the_by_column_is_joined_on_it():
+def test_truth_that_has_the_by_column_is_joined_on_it():
     run = RUN.with_columns(fold=pl.Series([1, 1, 2]))
     truth = TRUTH.with_columns(fold=pl.Series([1, 1, 2]))
     assert run.rank.judge(truth, by="fold").select(
@@ -58,7 +58,7 @@ def test_a_truth_that_has_the_by_column_is_joined_on_it():
     ]
 
 
-def test_a_truth_that_lacks_the_by_column_judges_every_group():
+def test_truth_that_lacks_the_by_column_judges_every_group():
     run = pl.concat([RUN.with_columns(model=pl.lit("a")), RUN[1:].with_columns(model=pl.lit("b"))])
     judged = run.rank.judge(TRUTH, by="model")
     for model, rows in (("a", RUN), ("b", RUN[1:])):
@@ -66,7 +66,7 @@ def test_a_truth_that_lacks_the_by_column_judges_every_group():
         assert_frame_equal(judged.filter(model=model).drop("model"), expected)
 
 
-def test_of_two_by_columns_the_truth_may_have_one():
+def test_truth_may_have_one_of_two_by_columns():
     """A model that has nothing in a fold has misses there."""
     run = pl.DataFrame(
         {
@@ -82,7 +82,7 @@ def test_of_two_by_columns_the_truth_may_have_one():
     assert got.rows() == [("a", 1, 1, 1.0), ("a", 2, 1, 1.0), ("b", 1, 1, 1.0), ("b", 2, 1, 0.0)]
 
 
-def test_a_group_that_the_truth_knows_nothing_of_has_no_users():
+def test_group_that_the_truth_knows_nothing_of_has_no_users():
     run = RUN.with_columns(fold=pl.Series([3, 1, 1]))
     truth = TRUTH.with_columns(fold=pl.Series([1, 1, 2]))
     got = run.rank.evaluate("ap", "gmap", truth=truth, by="fold")
@@ -93,7 +93,7 @@ def test_a_group_that_the_truth_knows_nothing_of_has_no_users():
     assert_frame_equal(lazy.collect(), got)
 
 
-def test_a_truth_without_relevance_is_1_in_every_row():
+def test_truth_without_relevance_is_1_in_every_row():
     judged = RUN.rank.judge(TRUTH.drop("relevance", "genre"))
     assert judged.drop_nulls("relevance")["relevance"].to_list() == [1, 1, 1]
 
@@ -185,7 +185,7 @@ def test_minus_zero_equals_zero():
     assert run.rank.with_rank()["rank"].to_list() == [3, 2, 1]
 
 
-def test_a_rank_is_replaced():
+def test_rank_is_replaced():
     run = RUN.with_columns(score=pl.Series([0.1, 0.9, 0.2]))
     assert run.rank.with_rank()["rank"].to_list() == [1, 1, 2]
     assert run.rank.with_rank(score="minutes")["rank"].to_list() == [1, 2, 1]
@@ -213,7 +213,7 @@ def test_unknown_ties_are_reported(refused):
     refused(run.rank.with_rank, ties="random")
 
 
-def test_a_run_with_a_score_is_ranked_on_the_way():
+def test_run_with_a_score_is_ranked_on_the_way():
     run = pl.DataFrame({"user": [1, 1, 1], "item": [1, 2, 3], "score": [0.1, math.nan, 0.9]})
     truth = pl.DataFrame({"user": [1, 1], "item": [1, 2]})
     ranked = run.rank.with_rank()
@@ -264,7 +264,7 @@ def test_list_lengths_are_counted_for_who_reads_them():
     assert rows.schema["retrieved"] == pl.Int64
 
 
-def test_a_plan_of_judge_is_evaluated_as_its_tables():
+def test_plan_of_judge_is_evaluated_as_its_tables():
     """Unless the lists are split otherwise."""
     run = pl.concat([RUN.with_columns(model=pl.lit(m)) for m in "ab"])
     judged = run.lazy().rank.judge(TRUTH, by="model")
@@ -320,7 +320,7 @@ def test_bad_lists_are_reported(table, message):
         assert str(error.value).startswith(message)
 
 
-def test_an_empty_list_is_named_and_its_cure_counts_the_user():
+def test_empty_list_is_named_and_its_cure_counts_the_user():
     lists = pl.DataFrame({"user": [1, 2, 3], "item": [["a", "b"], [], None]})
     message = "frame of lists, column 'item': empty or null list, for which a long run has no row"
     for rows, user in ((lists, 2), (lists[[0, 2]], 3)):
@@ -337,7 +337,7 @@ def test_an_empty_list_is_named_and_its_cure_counts_the_user():
         assert rf.evaluate(run, "rr", truth=truth, users=users).row(0) == expected
 
 
-def test_an_empty_dict_is_an_empty_run():
+def test_empty_dict_is_an_empty_run():
     empty = rf.from_scores({})
     assert empty.columns == ["user", "item", "score"]
     with pytest.raises(rf.RankingDataError, match="run: it is empty"):
@@ -360,7 +360,7 @@ def test_scores_that_only_64_bits_distinguish():
             assert got["rr"].item() == expected
 
 
-def test_the_overlap_with_the_ideal_list_is_of_items_with_a_grade():
+def test_overlap_with_the_ideal_list_is_of_items_with_a_grade():
     judged = pl.DataFrame({"user": 1, "item": [1, 2], "rank": [1, 2], "relevance": [0, 1]})
     reads = (pl.col("judged").sum() + pl.col("common_weight").sum()).alias("x")
     rows = rf.metrics.rows(judged, reads)

@@ -98,7 +98,7 @@ def test_places_and_the_ideal_beside_them(users, grades, ranks, keys):
 
 @pytest.mark.parametrize("keys", [["user"], ["group", "user"]], ids=str)
 @pytest.mark.parametrize("users", USERS)
-def test_who_shares_a_rank(users, keys):
+def test_shared_ranks_by_user(users, keys):
     frame = random_rows(f"{users}shared", USERS[users], GRADES["few"], RANKS["short"])
     frame = frame.with_columns(rank=pl.col("rank") % 4 + 1)
     rows = in_rank_order(frame.lazy(), keys, "item", frame.schema).collect()
@@ -110,7 +110,7 @@ def test_who_shares_a_rank(users, keys):
     assert both.rows() == shared.filter(pl.col("extra") > 0).sort(keys).rows()
 
 
-def test_no_row_at_all():
+def test_table_without_a_row():
     frame = random_rows(0, USERS["small"], GRADES["few"], RANKS["short"]).clear()
     rows = in_rank_order(frame.lazy(), ["user"], "item", frame.schema).collect()
     assert rows.is_empty()
@@ -118,7 +118,7 @@ def test_no_row_at_all():
     assert rows.schema["ideal_relevance"] == pl.Float64
 
 
-def test_a_filter_that_comes_later_does_not_reach_below_the_order():
+def test_filter_that_comes_later_does_not_reach_below_the_order():
     judged = pl.LazyFrame(
         {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [3, 1, 2], "relevance": [1, 2, 3]}
     )
@@ -302,7 +302,7 @@ def test_tables_in_memory_are_ranked_like_lazy_ones(tables, single_precision):
 
 @pytest.mark.parametrize("make", [int, str], ids=["integers", "text"])
 @pytest.mark.parametrize("tied", [(4, 5), (5, 4)])
-def test_a_tie_is_seen_in_lists_that_are_in_order_of_their_scores(tied, make):
+def test_tie_is_seen_in_lists_that_are_in_order_of_their_scores(tied, make):
     items = [1, 2, 3, *tied, 6, 7, 8]
     scores = [8.0, 7.0, 6.0, 5.0, 5.0, 4.0, 3.0, 2.0]
     run = pl.DataFrame({"user": 1, "item": [make(item) for item in items], "score": scores})

@@ -555,7 +555,7 @@ def collected(made):
 @pytest.mark.filterwarnings("ignore:.*are floats")  # of ids with NaN; errors are the subject
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES)
-def test_a_broken_rule_has_the_same_error_everywhere(case, kind):
+def test_broken_rule_has_the_same_error_everywhere(case, kind):
     table, truth, options, message, seen_by = CASES[case]
     message = odd_input.said_in(kind, message)
     made = frame(table, kind)
@@ -586,7 +586,7 @@ def test_a_broken_rule_has_the_same_error_everywhere(case, kind):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_lazy_call_raises_it_when_it_is_collected(case):
+def test_lazy_call_raises_it_when_it_is_collected(case):
     table, truth, options, message, seen_by = CASES[case]
     run = frame(table, "lazy")
     judging = {} if truth is None else {"truth": frame(truth, "lazy")}
@@ -614,7 +614,7 @@ def test_judging_and_composing_raise_it_too(case, lazy):
     assert str(error.value) == message
 
 
-def test_a_sink_raises_it_too(tmp_path):
+def test_sink_raises_it_too(tmp_path):
     table, truth, _, message, _ = CASES["rank 0, miss"]
     query = frame(table, "lazy").rank.per_user("ap", truth=frame(truth, "lazy"))
     with pytest.raises(rf.RankingDataError) as error:
@@ -635,7 +635,7 @@ def test_options_hide_nothing(case, option):
     ("metric", "options"),
     [("precision(divide_by=returned)@3", {}), ("f1", {}), ("ap", {"unjudged": "drop"})],
 )
-def test_where_rows_are_counted_a_duplicate_miss_is_reported(metric, options):
+def test_duplicate_miss_is_reported_where_rows_are_counted(metric, options):
     table, truth, _, message, _ = CASES["a miss twice"]
     for kind in ("eager", "lazy"):
         with pytest.raises(rf.RankingDataError) as error:
@@ -730,7 +730,7 @@ def test_whole_floats_are_ranks():
     ],
 )
 @pytest.mark.parametrize("verb", ["per_user", "evaluate"])
-def test_a_metric_that_is_not_a_number_is_reported(metric, message, verb):
+def test_metric_that_is_not_a_number_is_reported(metric, message, verb):
     judged = pl.DataFrame(JUDGED)
     with pytest.raises(rf.RankingDataError) as error:
         getattr(judged.rank, verb)(metric)
@@ -747,7 +747,7 @@ def test_exponential_gains_that_overflow_are_reported():
             judged.rank.evaluate(metric)
 
 
-def test_a_metric_that_reads_a_column_that_is_not_there():
+def test_metric_that_reads_a_column_that_is_not_there():
     judged = pl.DataFrame(JUDGED)
     with pytest.raises(rf.RankingDataError) as error:
         judged.rank.evaluate(pl.col("minutes").sum())
@@ -793,7 +793,7 @@ def test_bad_options_are_reported_at_the_call(options, error, message):
     assert str(raised.value).startswith(message)
 
 
-def test_what_is_not_a_frame_is_reported():
+def test_objects_that_are_not_frames_are_reported():
     with pytest.raises(TypeError, match="the judged table must be a polars DataFrame or LazyFrame"):
         rf.evaluate([1], "ap")
     with pytest.raises(TypeError, match=r"a dict of columns, 'user', .*: pl.DataFrame\(…\) makes"):
@@ -802,7 +802,7 @@ def test_what_is_not_a_frame_is_reported():
         rf.from_grades({"user": [1, 2], "item": [3, 4]})
 
 
-def test_a_mean_needs_numbers():
+def test_mean_needs_numbers():
     judged = pl.DataFrame({**JUDGED, "genre": ["x"] * 7})
     first = pl.col("genre").filter("relevant").first()
     assert judged.rank.per_user(first)["genre"].to_list() == ["x", "x"]
@@ -810,7 +810,7 @@ def test_a_mean_needs_numbers():
         judged.rank.evaluate(first)
 
 
-def test_nothing_of_the_callers_is_changed():
+def test_tables_of_the_caller_are_not_changed():
     run, truth = pl.DataFrame(SCORED), pl.DataFrame(TRUTH)
     before = run.hash_rows().sum(), truth.hash_rows().sum(), run.columns, truth.columns
     run.rank.with_rank()
@@ -875,7 +875,7 @@ def test_shared_ranks_give_the_same_bits_in_any_order(form):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("ranks", TIED_RANKS)
 @pytest.mark.parametrize("form", FORMS)
-def test_what_counts_rows_or_judgments_refuses_shared_ranks(ranks, form):
+def test_metrics_that_count_rows_or_judgments_refuse_shared_ranks(ranks, form):
     call = with_shared_ranks([ranks], form)
     asked = {reading.names: label for label, reading in COUNTING.items()}
     assert len(asked) > 15
@@ -889,7 +889,7 @@ def test_what_counts_rows_or_judgments_refuses_shared_ranks(ranks, form):
 
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("column", ["score", "rank"])
-def test_a_judged_table_without_a_single_list_is_refused_like_a_run(column, lazy):
+def test_judged_table_without_a_single_list_is_refused_like_a_run(column, lazy):
     nothing = pl.DataFrame(
         {"user": [1, 1], "item": [7, 8], column: [None, None], "relevance": [1, 1]},
         schema_overrides={column: pl.Float64},
@@ -899,7 +899,7 @@ def test_a_judged_table_without_a_single_list_is_refused_like_a_run(column, lazy
             rf.evaluate(judged.lazy() if lazy else judged, "ap").lazy().collect()
 
 
-def test_a_user_without_a_list_beside_others_is_a_miss():
+def test_user_without_a_list_beside_others_is_a_miss():
     judged = pl.DataFrame(
         {"user": [1, 2], "item": [7, 8], "score": [0.5, nan], "relevance": [1, 1]}
     )
@@ -973,7 +973,7 @@ def test_columns_that_both_tables_have_stop_nobody_who_does_not_read_them(lazy):
             refusing()
 
 
-def test_a_score_beside_the_rank_and_in_the_truth_does_not_clash():
+def test_score_beside_the_rank_and_in_the_truth_does_not_clash():
     run = pl.DataFrame({**RUN, "score": [0.5] * 5})
     truth = pl.DataFrame({**TRUTH, "score": [1] * 4})
     assert_equal(
@@ -1047,12 +1047,12 @@ def test_names_of_inner_columns_are_refused(name):
 
 
 @pytest.mark.parametrize("undefined", [10**400, -(10**400)])
-def test_an_integer_that_no_float_holds_is_a_value_error(undefined):
+def test_integer_that_no_float_holds_is_a_value_error(undefined):
     with pytest.raises(ValueError, match="undefined must be None or a finite number"):
         rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH), undefined=undefined)
 
 
-def test_a_block_that_reaches_into_the_next_rank_is_seen_at_once():
+def test_block_that_reaches_into_the_next_rank_is_seen_at_once():
     """The rule compares with the row just above: this block is not there as a whole."""
     run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2], "tied": [3, 1]})
     with pytest.raises(rf.RankingDataError, match="a rank inside the block of ties above it"):
@@ -1061,7 +1061,7 @@ def test_a_block_that_reaches_into_the_next_rank_is_seen_at_once():
 
 @pytest.mark.parametrize("metric", ["bpref", "judged@2", "precision", "auc"])
 @pytest.mark.parametrize("bad", [1, 2])
-def test_one_user_with_a_shared_rank_is_enough(metric, bad):
+def test_user_with_a_shared_rank_is_enough(metric, bad):
     run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [7, 8, 7, 8], "rank": [1, 2, 1, 2]})
     run = run.with_columns(rank=pl.when(pl.col("user") == bad).then(1).otherwise("rank"))
     truth = pl.DataFrame({"user": [1, 2], "item": [7, 7]})
@@ -1078,7 +1078,7 @@ def test_shared_columns_do_not_meet_the_names_that_a_join_makes():
     assert got["last"].item() == 2
 
 
-def test_a_judged_table_without_users_is_not_said_to_lack_its_truth():
+def test_judged_table_without_users_is_not_said_to_lack_its_truth():
     judged = pl.DataFrame(JUDGED).rename({"user": "uid"})
     with pytest.raises(rf.RankingDataError) as error:
         rf.evaluate(judged, "ap")
@@ -1120,7 +1120,7 @@ def test_segments_of_users_may_have_no_list():
     assert got.rows() == [("x", 1, 0.0), ("y", 1, 1.0)]
 
 
-def test_a_model_without_a_common_user_is_named():
+def test_model_without_a_common_user_is_named():
     far = DAYS.filter(day=1).with_columns(pl.col("user") + 100)
     runs = {"near": DAYS.filter(day=1).drop("day"), "far": far.drop("day")}
     truth = JUDGED_DAYS.filter(day=1).drop("day")
@@ -1170,7 +1170,7 @@ def test_parts_and_batches_of_days_apart_are_no_tables_apart():
 
 
 @pytest.mark.parametrize("users", ["truth", "run"])
-def test_all_parts_together_know_that_the_days_are_apart(users):
+def test_parts_together_know_that_the_days_are_apart(users):
     run, truth = DAYS.with_columns(pl.col("day") + 10), JUDGED_DAYS
     meter, small = rf.Meter("filled@1", by="day", users=users), []
     for part, judged in days_in_parts(run, truth):
@@ -1212,7 +1212,7 @@ NOT_TWO = {
 
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("kind", TWO)
-def test_two_grades_of_any_name_and_type_are_not_left_unread(kind, lazy):
+def test_grades_of_any_name_and_type_are_not_left_unread(kind, lazy):
     truth = CLICKS.with_columns(click=TWO[kind])
     judged = truth.lazy() if lazy else truth
     run = PLAIN_RUN.lazy() if lazy else PLAIN_RUN
@@ -1235,7 +1235,7 @@ def test_two_grades_of_any_name_and_type_are_not_left_unread(kind, lazy):
 
 
 @pytest.mark.parametrize("kind", NOT_TWO)
-def test_other_columns_stay_unread(kind):
+def test_columns_without_a_role_stay_unread(kind):
     truth = CLICKS.with_columns(click=NOT_TWO[kind])
     plain = CLICKS.drop("click")
     got = rf.evaluate(PLAIN_RUN, "ap", truth=truth)
@@ -1244,7 +1244,7 @@ def test_other_columns_stay_unread(kind):
     assert rf.health(PLAIN_RUN, truth=truth).equals(rf.health(PLAIN_RUN, truth=plain))
 
 
-def test_what_a_call_reads_is_no_grade():
+def test_columns_that_a_call_reads_are_no_grades():
     of_user = CLICKS.with_columns(click=pl.col("user") - 1)
     own = pl.col("click").filter(pl.col("relevant")).sum().alias("clicks")
     for metric, truth, options in (
@@ -1260,12 +1260,12 @@ def test_what_a_call_reads_is_no_grade():
         rf.evaluate(PLAIN_RUN, own, truth=more)
 
 
-def test_a_column_that_the_run_has_too_is_a_grade():
+def test_column_that_the_run_has_too_is_a_grade():
     with pytest.raises(rf.RankingDataError, match="^truth, column 'click': 0 and 1 but no rel"):
         rf.evaluate(PLAIN_RUN.with_columns(click=1), "ap", truth=CLICKS)
 
 
-def test_all_parts_together_know_the_grades():
+def test_parts_together_know_the_grades():
     """In the first part all are 1, and the second has a 0."""
     truth = CLICKS.with_columns(click=pl.Series([1, 1, 0]))
     said = "^truth, column 'click': 0 and 1 but no relevance"
@@ -1311,7 +1311,7 @@ LONG = "n" * 5_000
         lambda: rf.metrics.of_label(f"ndcg({','.join(['gain=2'] * 5_000)})"),
     ],
 )
-def test_a_long_text_is_shown_in_part(call):
+def test_long_text_is_shown_in_part(call):
     with pytest.raises(ValueError, match="n{100}|gain=2,") as error:
         call()
     shown = re.findall(r"['\"]([^'\"]*)…['\"]", f"{error.value}")

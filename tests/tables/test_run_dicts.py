@@ -70,7 +70,7 @@ def test_rows_stay_in_order_and_the_name_comes_first(kind):
 
 @KINDS
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_takes_a_dict_as_the_table_of_its_runs(verb, kind):
+def test_verb_takes_a_dict_as_the_table_of_its_runs(verb, kind):
     runs = {name: given(run, kind) for name, run in RUNS.items()}
     call = VERBS[verb]
     text = given(STACKED.select("model", pl.exclude("model")), kind)
@@ -87,7 +87,7 @@ def test_a_verb_takes_a_dict_as_the_table_of_its_runs(verb, kind):
 
 
 @KINDS
-def test_the_order_of_the_dict_decides_who_is_compared_with_whom(kind):
+def test_order_of_the_dict_decides_who_is_compared_with_whom(kind):
     """The alphabet would compare the old system with the new one, and call it worse."""
     truth = pl.DataFrame({"user": range(10), "item": "a"})
     ranks = {"prod": [2, 3, 4, 2, 5, 4, 3, 2, 6, 1], "next": [1, 1, 2, 1, 2, 3, 1, 1, 2, 1]}
@@ -106,7 +106,7 @@ def test_the_order_of_the_dict_decides_who_is_compared_with_whom(kind):
 
 
 @KINDS
-def test_a_table_beside_may_name_the_runs_as_text(kind):
+def test_table_beside_may_name_the_runs_as_text(kind):
     runs = {name: given(run, kind) for name, run in RUNS.items()}
     seen = pl.DataFrame({"model": ["knn", "other"], "user": [1, 1], "item": ["b", "b"]})
     got = eager(rf.evaluate(runs, "ap", truth=TRUTH, exclude=seen)).sort("model")
@@ -135,7 +135,7 @@ OF_SYSTEMS = sorted(
 
 @KINDS
 @pytest.mark.parametrize("verb", OF_SYSTEMS)
-def test_a_verb_shows_the_systems_in_the_order_of_the_dict(verb, kind):
+def test_verb_shows_the_systems_in_the_order_of_the_dict(verb, kind):
     """Names in reverse, in the order of the alphabet, and in neither: the dict alone decides."""
     for names in (["z", "y", "x"], ["y", "z", "x"]):
         tables = (POP, KNN, POP.with_columns(item=pl.lit("b")).unique(["user"]))
@@ -150,7 +150,7 @@ def test_a_verb_shows_the_systems_in_the_order_of_the_dict(verb, kind):
 
 
 @KINDS
-def test_a_result_and_a_truth_with_the_names_as_text_keep_the_order(kind):
+def test_result_and_a_truth_with_the_names_as_text_keep_the_order(kind):
     runs = {name: given(run, kind) for name, run in RUNS.items()}
     for made in (rf.judge(runs, TRUTH), rf.with_rank(runs, close_gaps=True)):
         truth = {} if "relevance" in eager(made).columns else {"truth": TRUTH}
@@ -176,7 +176,7 @@ def test_a_result_and_a_truth_with_the_names_as_text_keep_the_order(kind):
     ]
 
 
-def test_two_systems_are_not_one():
+def test_systems_of_a_dict_are_not_one():
     """Each hits other users: together they would have twice the value of either."""
     rows = [
         (m, u, "want" if k == 1 and (u < 20 if m == "a" else u >= 30) else f"{m}{k}", k)
@@ -197,7 +197,7 @@ def test_two_systems_are_not_one():
     assert meter.compute().rows() == expected
 
 
-def test_a_column_model_that_has_another_role_or_table_names_no_system():
+def test_column_model_that_has_another_role_or_table_names_no_system():
     shop = POP.rename({"item": "model"})
     truth = TRUTH.rename({"item": "model"})
     got = rf.evaluate(shop, "ap", truth=truth, item="model")
@@ -222,7 +222,7 @@ def test_judged_tables_are_taken_too():
 
 
 @pytest.mark.parametrize("by", ["day", ["day"], ["day", "model"], ["model", "day"], ()])
-def test_by_gains_the_column(by):
+def test_groups_gain_the_column_of_models(by):
     runs = {name: run.with_columns(day=pl.col("user") % 2) for name, run in RUNS.items()}
     truth = TRUTH.with_columns(day=pl.col("user") % 2, relevance=1)
     groups = [by] if isinstance(by, str) else list(by)
@@ -245,7 +245,7 @@ def test_by_gains_the_column(by):
         lambda f, **by: rf.plot.precision_recall(f, k=[1, 2], truth=TRUTH, **by).hconcat[0],
     ],
 )
-def test_a_chart_takes_a_dict(chart):
+def test_chart_takes_a_dict(chart):
     pytest.importorskip("altair")
     text = pl.selectors.enum().cast(pl.String)
     expected = chart(ORDERED).data.with_columns(text)
@@ -295,7 +295,7 @@ def test_runs_with_scores_and_runs_with_ranks_are_one_dict(kind, name):
     assert eager(rf.health(runs, truth=QRELS, **role)).height
 
 
-def test_what_is_read_and_what_is_fused_fit_in_one_dict(tmp_path):
+def test_runs_read_and_runs_fused_fit_in_one_dict(tmp_path):
     """The first thing that a hybrid needs."""
     from rankframe import trec
 
@@ -334,7 +334,7 @@ def test_days_and_precision_rank_each_run_of_a_dict_as_alone(single_precision):
     assert got.drop("model").equals(pl.concat(alone))
 
 
-def test_a_score_that_is_not_finite_is_named_with_its_run():
+def test_score_that_is_not_finite_is_named_with_its_run():
     bad = SCORED.with_columns(score=float("inf"))
     ranked = pl.DataFrame({"query": ["1"], "doc": ["a"], "rank": [1]})
     for frame in (bad, bad.lazy()):
@@ -344,7 +344,7 @@ def test_a_score_that_is_not_finite_is_named_with_its_run():
 
 
 @pytest.mark.parametrize("kind", [pl.DataFrame, pl.LazyFrame, "pandas"])
-def test_an_empty_run_is_an_error_and_not_a_system_less(kind):
+def test_empty_run_is_an_error_and_not_a_system_less(kind):
     runs = {"pop": POP, "none": POP.clear()}
     if kind == "pandas":
         runs = {name: run.to_pandas() for name, run in runs.items()}
@@ -355,7 +355,7 @@ def test_an_empty_run_is_an_error_and_not_a_system_less(kind):
         means.collect()  # only a LazyFrame gets here
 
 
-def test_one_run_is_enough_and_frames_are_not_changed():
+def test_dict_of_one_run_is_enough_and_frames_are_not_changed():
     before = POP.clone()
     assert rf.evaluate({"pop": POP}, "rr", truth=TRUTH).rows() == [("pop", 3, 0.8333333333333334)]
     assert POP.equals(before)
@@ -381,7 +381,7 @@ MODEL = POP.with_columns(model=pl.lit("x"))
         {"a": POP, "b": [1]},
     ],
 )
-def test_a_bad_dict_is_one_clear_error(runs, refused):
+def test_bad_dict_is_one_clear_error(runs, refused):
     for call in (rf.runs.stack, lambda runs: rf.evaluate(runs, "ap", truth=TRUTH)):
         refused(call, runs)
 
@@ -403,7 +403,7 @@ ENGINES = STACKED.rename({"model": "engine"})
 
 @KINDS
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "relevant"])
-def test_the_model_is_the_column_of_this_name_or_the_one_that_is_named(verb, kind):
+def test_model_is_the_column_of_this_name_or_the_one_that_is_named(verb, kind):
     call, same = VERBS[verb], {"check_row_order": kind != "lazy"}
     expected = eager(call(given(STACKED, kind))).drop("example", strict=False)
     for run, options in (
@@ -416,7 +416,7 @@ def test_the_model_is_the_column_of_this_name_or_the_one_that_is_named(verb, kin
         assert_frame_equal(got.rename({"engine": "model"}, strict=False), expected, **same)
 
 
-def test_a_model_that_is_ignored_or_of_the_truth_is_no_role():
+def test_model_that_is_ignored_or_of_the_truth_is_no_role():
     alone = STACKED.filter(model="pop")
     expected = rf.evaluate(alone.drop("model"), "ap", truth=TRUTH)
     assert_equal(rf.evaluate(alone, "ap", truth=TRUTH, model=None), expected)
@@ -428,7 +428,7 @@ def test_a_model_that_is_ignored_or_of_the_truth_is_no_role():
         rf.compare(alone.drop("model"), "ap", truth=cars, by="model")
 
 
-def test_the_names_of_a_dict_are_the_models_whatever_their_column_is_called():
+def test_names_of_a_dict_are_the_models_whatever_their_column_is_called():
     runs = {name: run.with_columns(model=pl.lit("v1")) for name, run in RUNS.items()}
     with pytest.raises(rf.RankingDataError, match="column 'model'.* or name theirs with model="):
         rf.evaluate(runs, "ap", truth=TRUTH)
@@ -440,7 +440,7 @@ def test_the_names_of_a_dict_are_the_models_whatever_their_column_is_called():
         rf.evaluate(RUNS, "ap", truth=TRUTH, model=None)
 
 
-def test_a_model_that_is_not_there_is_an_error(refused):
+def test_model_that_is_not_there_is_an_error(refused):
     refused(rf.evaluate, STACKED, "ap", truth=TRUTH, model="engine")
     refused(rf.evaluate, STACKED, "ap", truth=TRUTH, model=["model"])
 
@@ -476,7 +476,7 @@ OF_BASELINE = {
 
 @KINDS
 @pytest.mark.parametrize("verb", OF_BASELINE)
-def test_the_first_system_of_a_dict_is_the_baseline_and_a_column_of_text_needs_its_name(verb, kind):
+def test_first_system_of_a_dict_is_the_baseline_and_a_column_of_text_needs_its_name(verb, kind):
     runs = {name: given(run, kind) for name, run in {"old": OLD, "new": NEW}.items()}
     text = as_text(runs)
     ordered = text.with_columns(pl.col("model").cast(pl.Enum(["gone", "old", "new"])))
@@ -492,7 +492,7 @@ def test_the_first_system_of_a_dict_is_the_baseline_and_a_column_of_text_needs_i
         eager(call(given(text, kind), "rr", truth=LIKED))
 
 
-def test_a_page_and_a_chart_take_the_first_system_and_say_so():
+def test_page_and_a_chart_take_the_first_system_and_say_so():
     runs = {"old": OLD, "new": NEW}
     made = rf.report(runs, "rr", truth=LIKED)
     assert made.verdict.startswith("new is better than old")

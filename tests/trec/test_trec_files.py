@@ -76,7 +76,7 @@ def packed(request):
         RUN.replace(b"q2", b"\xef\xbb\xbfq2"),  # files joined by cat
     ],
 )
-def test_every_shape_of_a_run_is_read(tmp_path, packed, text, engine):
+def test_shapes_of_a_run_are_read(tmp_path, packed, text, engine):
     path = tmp_path / "a.run"
     path.write_bytes(packed(text))
     got = trec.scan_run(path).collect(engine=engine)
@@ -101,7 +101,7 @@ def test_ids_are_kept_as_they_are_written(tmp_path, user):
     assert trec.read_run(path).rows() == [(user, f"#{user}", 0.5)]
 
 
-def test_an_empty_file_has_no_rows(tmp_path, packed):
+def test_empty_file_has_no_rows(tmp_path, packed):
     path = tmp_path / "a.run"
     path.write_bytes(packed(b"# nothing here\n"))
     assert trec.read_run(path).shape == (0, 3)
@@ -125,7 +125,7 @@ def test_an_empty_file_has_no_rows(tmp_path, packed):
         b"\xff Q0 d1 1 0.5 tag",
     ],
 )
-def test_a_bad_line_is_reported_by_its_number(tmp_path, packed, line, engine, piece, monkeypatch):
+def test_bad_line_is_reported_by_its_number(tmp_path, packed, line, engine, piece, monkeypatch):
     if packed is zstd and not line.isascii():
         pytest.skip("polars unpacks zstd, and does not say in which line it fails")
     monkeypatch.setattr(_sizes, "BYTES_READ", piece)
@@ -148,7 +148,7 @@ def test_pieces_make_no_difference(tmp_path, piece, monkeypatch):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_scan_can_be_looked_at_like_any_frame(tmp_path, engine, monkeypatch):
+def test_scan_can_be_looked_at_like_any_frame(tmp_path, engine, monkeypatch):
     monkeypatch.setattr(_sizes, "BYTES_READ", 40)
     path = tmp_path / "a.run"
     path.write_bytes(RUN)
@@ -170,7 +170,7 @@ def test_a_scan_can_be_looked_at_like_any_frame(tmp_path, engine, monkeypatch):
 
 
 @pytest.mark.polars_2("a step that raises the errors of the scan keeps the head from it")
-def test_a_head_of_a_scan_reads_no_further(tmp_path, monkeypatch):
+def test_head_of_a_scan_reads_no_further(tmp_path, monkeypatch):
     monkeypatch.setattr(_sizes, "BYTES_READ", 40)
     path = tmp_path / "a.run"
     path.write_bytes(RUN + b"bad\n")
@@ -190,7 +190,7 @@ def test_damaged_files_are_reported(tmp_path, pack, refused):
         refused(trec.read_run, path)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_file_that_is_not_there(tmp_path):
     path = tmp_path / "a.run"
     for call in (trec.scan_run, trec.read_run, trec.scan_qrels, trec.read_qrels):
         with pytest.raises(FileNotFoundError, match=r"a\.run"):
@@ -204,7 +204,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 # ------------------------------------------------------------------ what can be read only once
 
-SIZES = [io.DEFAULT_BUFFER_SIZE, 1 << 16, 1 << 17, 1 << 18]  # the last: a piece that is read
+SIZES = [io.DEFAULT_BUFFER_SIZE, 1 << 16, 1 << 17, 1 << 18]  # the third is a piece, the last two
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
 
 
@@ -284,8 +284,8 @@ def run_of_size(size):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("pack", ["plain", "gzip", "zstd"])
 @pytest.mark.parametrize("size", [size + more for size in SIZES for more in (-1, 0, 1)])
-def test_a_pipe_is_read_whole(size, pack, way, monkeypatch):
-    monkeypatch.setattr(_sizes, "BYTES_READ", SIZES[-1])
+def test_pipe_is_read_whole(size, pack, way, monkeypatch):
+    monkeypatch.setattr(_sizes, "BYTES_READ", SIZES[2])
     text, rows = run_of_size(size)
     assert len(text) == size
     data = gzip.compress(text, 1) if pack == "gzip" else PACKINGS[pack](text)
@@ -302,7 +302,7 @@ def test_a_pipe_is_read_whole(size, pack, way, monkeypatch):
 @needs_pipes
 @pytest.mark.parametrize("way", ["pipe", "fifo"])
 @pytest.mark.parametrize("first", [[1], [2], [3], [1, 1, 1, 1], [1, 3], [3, 1, 2, 1], [5, 1, 1]])
-def test_a_slow_writer_is_waited_for(packed, first, way):
+def test_slow_writer_is_waited_for(packed, first, way):
     data = packed(b"100015 Q0 d1 1 0.5 tag\n" + RUN)
     cuts = [0, *itertools.accumulate(first), len(data) // 2, len(data) - 1, len(data)]
     parts = [data[start:end] for start, end in itertools.pairwise(cuts)]
@@ -323,7 +323,7 @@ def test_qrels_are_read_from_a_pipe(packed, way):
 
 @needs_pipes
 @pytest.mark.parametrize("way", WAYS)
-def test_a_scan_of_a_pipe_holds_its_rows(packed, way):
+def test_scan_of_a_pipe_holds_its_rows(packed, way):
     scan = WAYS[way]([packed(RUN)], trec.scan_run)
     assert isinstance(scan, pl.LazyFrame)
     for engine in ENGINES:
@@ -335,7 +335,7 @@ def test_a_scan_of_a_pipe_holds_its_rows(packed, way):
 
 @needs_pipes
 @pytest.mark.parametrize("way", ["pipe", "fifo", "object"])
-def test_what_is_wrong_in_a_pipe_is_raised_at_the_call(packed, way, refused):
+def test_errors_of_a_pipe_are_raised_at_the_call(packed, way, refused):
     for read in (trec.read_run, trec.scan_run):
         refused(WAYS[way], [packed(RUN + b"bad\n" + RUN)], read)
     refused(WAYS[way], [packed(QRELS.replace(b"d2 0", b"d2 0 0"))], trec.scan_qrels)
@@ -348,13 +348,13 @@ def test_what_is_wrong_in_a_pipe_is_raised_at_the_call(packed, way, refused):
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no endless device here")
-def test_an_endless_device_is_given_up():
+def test_endless_device_is_given_up():
     with pytest.raises(rf.RankingDataError, match=r"^/dev/zero, line 1: it is longer than 4 MB"):
         within(60, lambda: trec.read_run("/dev/zero"))
 
 
 @needs_pipes
-def test_a_descriptor_is_read_at_once(tmp_path):
+def test_descriptor_is_read_at_once(tmp_path):
     path = tmp_path / "a.run"
     path.write_bytes(RUN)
     with path.open("rb") as file:
@@ -363,7 +363,7 @@ def test_a_descriptor_is_read_at_once(tmp_path):
     assert scan.collect().rows() == ROWS
 
 
-def test_a_file_object_is_read_from_where_it_is(tmp_path, packed):
+def test_file_object_is_read_from_where_it_is(tmp_path, packed):
     path = tmp_path / "a.run"
     path.write_bytes(b"not of the file\n" + packed(RUN))
     for buffering in (-1, 0):
@@ -388,7 +388,7 @@ class _Chunks:
         return b"" if size == 0 or not self.chunks else self.chunks.pop(0)
 
 
-def test_a_file_object_may_give_what_it_likes(packed):
+def test_file_object_may_give_what_it_likes(packed):
     data = packed(RUN)
     for cut in (1, 2, 5, 17):
         assert trec.read_run(_Chunks(data[:cut], data[cut:])).rows() == ROWS
@@ -400,7 +400,7 @@ def test_a_file_object_may_give_what_it_likes(packed):
 
 
 @pytest.mark.parametrize("read", [trec.read_run, trec.scan_run, trec.read_qrels, trec.scan_qrels])
-def test_a_source_is_a_path_or_a_binary_file(tmp_path, read):
+def test_source_is_a_path_or_a_binary_file(tmp_path, read):
     path = tmp_path / "a.run"
     path.write_bytes(gzip.compress(RUN))
     wanted = "^source must be a path or a file object open in binary mode, not "
@@ -451,7 +451,7 @@ class _Bomb:
         return Path.touch, (self.path,)
 
 
-def test_nothing_in_a_file_is_executed(tmp_path):
+def test_files_are_never_executed(tmp_path):
     sign, path = tmp_path / "sign", tmp_path / "a.run"
     payload = pickle.dumps(_Bomb(sign))
     pickle.loads(payload)
@@ -492,7 +492,7 @@ print(peak() - before)
         (RUN + b"#" * (1_023 - len(RUN)) + b"\n", str(3 * 240 * 1_024)),
     ],
 )
-def test_a_bomb_is_not_held_in_memory(tmp_path, unit, told):
+def test_bomb_is_not_held_in_memory(tmp_path, unit, told):
     bomb, small = tmp_path / "bomb.gz", tmp_path / "small.run"
     megabyte = unit * ((1 << 20) // len(unit))
     bomb.write_bytes(gzip.compress(megabyte * 4) * 60)  # 240 MB in members of 4 MB
@@ -518,7 +518,7 @@ FILES = st.binary(max_size=300) | LINES.map(str.encode) | st.text(max_size=200).
 
 @settings(max_examples=reference.drawn(150), deadline=None)
 @given(data=FILES, pack=st.sampled_from([bytes, gzip.compress]), cut=st.integers(0, 400))
-def test_any_bytes_are_a_frame_or_our_error(tmp_path_factory, data, pack, cut):
+def test_bytes_are_a_frame_or_our_error(tmp_path_factory, data, pack, cut):
     path = tmp_path_factory.getbasetemp() / "fuzz"
     whole = pack(data)
     path.write_bytes(whole[:cut] if cut < 20 else whole)
@@ -537,7 +537,7 @@ def test_any_bytes_are_a_frame_or_our_error(tmp_path_factory, data, pack, cut):
     data=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=4),
     pack=st.sampled_from([gzip.compress, zstd]),
 )
-def test_a_packed_file_with_wrong_bytes(tmp_path_factory, data, pack):
+def test_packed_file_with_wrong_bytes(tmp_path_factory, data, pack):
     path = tmp_path_factory.getbasetemp() / "fuzz"
     packed = bytearray(pack(b"".join(b"q%d Q0 d%d 1 0.5 x\n" % (i % 7, i * i) for i in range(50))))
     for place, byte in data:
@@ -643,7 +643,7 @@ def test_fields_without_a_role_are_text(tmp_path):
         ("run", "q1 d1 1\nq1 d2 2.5", {"fields": ["user", "item", "rank"]}),
     ],
 )
-def test_a_line_of_another_shape_is_reported_by_its_number(tmp_path, read, text, keywords, refused):
+def test_line_of_another_shape_is_reported_by_its_number(tmp_path, read, text, keywords, refused):
     path = tmp_path / "a.tsv"
     path.write_text(text)
     refused(lambda: getattr(trec, f"read_{read}")(path, **keywords))
@@ -683,7 +683,7 @@ def test_names_of_fields_are_checked(tmp_path, keywords, error, message):
     assert str(caught.value).startswith(message)
 
 
-def test_a_line_of_trec_is_no_header(tmp_path):
+def test_line_of_trec_is_no_header(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("user\t0\titem\t1\nuser\t0\tb\t0\n")
     assert trec.read_qrels(path).rows() == [("user", "item", 1), ("user", "b", 0)]
@@ -735,7 +735,7 @@ def written(folder, frame, write=trec.write_run, suffix="", **options):
     rows=st.lists(st.tuples(USERS, WORDS, SCORES), min_size=1, unique_by=lambda row: row[:2]),
     suffix=st.sampled_from(SUFFIXES),
 )
-def test_a_run_comes_back_bit_for_bit(tmp_path_factory, rows, suffix):
+def test_run_comes_back_bit_for_bit(tmp_path_factory, rows, suffix):
     run = pl.DataFrame(rows, ["user", "item", "score"], orient="row")
     path = written(tmp_path_factory.getbasetemp(), run, suffix=suffix)
     got = trec.read_run(path)
@@ -784,7 +784,7 @@ def test_lines_are_those_of_trec(tmp_path):
     assert path.read_text() == "2 0 7 1\n1 0 9 1\n1 0 10 1\n"
 
 
-def test_what_was_not_retrieved_is_not_written(tmp_path):
+def test_items_not_retrieved_are_not_written(tmp_path):
     run = pl.DataFrame({"user": 1, "item": list("abcd"), "score": [0.5, None, float("nan"), 2.0]})
     assert written(tmp_path, run.lazy()).read_text() == (
         "1 Q0 a 2 0.5 rankframe\n1 Q0 d 1 2.0 rankframe\n"
@@ -895,7 +895,7 @@ def test_scores_that_floats_cannot_distinguish(scores, tmp_path, refused):
     trec.write_run(run.with_columns(item=pl.Series(["a", "b"])), tmp_path / "a.run")
 
 
-def test_a_tag_is_text(tmp_path):
+def test_tag_is_text(tmp_path):
     for tag in (None, 3, "", "a b"):
         with pytest.raises(ValueError, match="tag must be one word, not"):
             trec.write_run(
@@ -903,7 +903,7 @@ def test_a_tag_is_text(tmp_path):
             )
 
 
-def test_the_recipe_of_what_to_judge_next_takes_runs_as_they_are_read(tmp_path):
+def test_recipe_of_what_to_judge_next_takes_runs_as_they_are_read(tmp_path):
     page = (Path(__file__).parents[2] / "notebooks" / "judgments.md").read_text("utf-8")
     recipe = re.search(r"to_judge = \(\n.*?\n\)\n", page, re.DOTALL)
     weight = re.search(r"weight = .*\n", page)

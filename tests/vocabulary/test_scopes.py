@@ -92,7 +92,7 @@ OPTIONS = [{}, {"depth": 6}, {"relevant_at": 2}, {"unjudged": "drop"}]
 
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("seed", range(4))
-def test_the_list_is_reduced_as_by_hand(seed, options):
+def test_list_is_reduced_as_by_hand(seed, options):
     run, truth = tables(seed)
     relevant = pl.col("relevance") >= options.get("relevant_at", 1)
     whole = users_of(run, truth) | {"truth": {*truth.filter(relevant)["user"]}}
@@ -122,7 +122,7 @@ def test_scopes_of_one_call_do_not_touch_each_other(seed):
 
 
 @pytest.mark.parametrize("engine", ["streaming", "in-memory"])
-def test_a_run_alone_is_enough_for_metrics_of_the_list(engine):
+def test_run_alone_is_enough_for_metrics_of_the_list(engine):
     run, truth = tables(5)
     want = expected(run, truth, set(run["user"])).select("user", "pop@10", "long tail@3")
     got = rf.per_user(run.lazy(), MEAN, SHARE).collect(engine=engine)
@@ -138,7 +138,7 @@ def test_a_run_alone_is_enough_for_metrics_of_the_list(engine):
     assert_frame_equal(pl.from_pandas(got), want.select("user", "pop@10"), check_dtypes=False)
 
 
-def test_a_run_alone_joins_nothing():
+def test_run_alone_joins_nothing():
     run, truth = tables(6)
     assert "JOIN" not in rf.per_user(run.lazy(), MEAN, SHARE).explain()
     # with a truth, the list's own columns are reduced before it is joined
@@ -146,7 +146,7 @@ def test_a_run_alone_joins_nothing():
     assert "FULL JOIN" not in plan
 
 
-def test_a_run_alone_has_no_users_of_the_truth():
+def test_run_alone_has_no_users_of_the_truth():
     run, _ = tables(7)
     for users in ("truth", "judged", "both"):
         with pytest.raises(ValueError, match=f"users='{users}' selects users of the truth"):
@@ -206,7 +206,7 @@ def test_words_of_items_are_null_on_other_rows():
 
 
 @pytest.mark.parametrize("name", sorted(COLUMNS))
-def test_every_word_keeps_its_value_beside_listed(name):
+def test_words_keep_their_values_beside_listed(name):
     """Values of relevant and judged rows do not change where the whole list is reduced."""
     column = COLUMNS[name]
     if column.in_ties == "blocks" or name in ("listed", "subtopic"):
@@ -275,7 +275,7 @@ def test_precision_is_the_same_over_the_list():
         (POP * pl.col("hits")).sum().alias("p"),
     ],
 )
-def test_a_column_of_the_run_without_a_scope_is_refused(metric, refused):
+def test_column_of_the_run_without_a_scope_is_refused(metric, refused):
     run, truth = tables(11)
     for call in (
         lambda: rf.evaluate(run, metric, truth=truth),
@@ -285,7 +285,7 @@ def test_a_column_of_the_run_without_a_scope_is_refused(metric, refused):
         refused(call)
 
 
-def test_each_scope_cures_it():
+def test_scopes_cure_a_column_without_one():
     run, truth = tables(11)
     for scope in ("listed", "judged", "relevant"):
         rf.evaluate(run, POP.filter(pl.col(scope)).mean().alias("p"), truth=truth)
@@ -309,7 +309,7 @@ def test_subtopics_and_other_scopes_are_two_metrics():
     assert_frame_equal(got.drop("n"), alone)
 
 
-def test_every_column_says_its_scope():
+def test_columns_say_their_scope():
     for word, column in COLUMNS.items():
         given = {"items", "history"}
         examples = {"of": "genre", "over": "all", "what": "truth", "distance": "cosine"}
@@ -324,7 +324,7 @@ def test_every_column_says_its_scope():
         assert split.scope == column.scope
 
 
-def test_the_order_of_scopes():
+def test_order_of_scopes():
     for names, scope in [
         (("hits",), "relevant"),
         (("hits", "judged"), "judged"),
@@ -514,7 +514,7 @@ def test_groups_without_a_list_stay(users):
     assert got == [(1, 1.0), (1, 1.0), (1, 0.0), (0, None)]
 
 
-def test_a_column_with_parameters_is_a_call():
+def test_column_with_parameters_is_a_call():
     weights = (3.0, 2.0)
     for name, values in {
         "within": {},

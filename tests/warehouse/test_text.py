@@ -37,7 +37,7 @@ _ARGUMENTS |= {"is_between": [1, 2]}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_each_dialect_parses_every_label(dialect):
+def test_dialects_parse_every_label(dialect):
     options = {"by": "model", "dialect": dialect, "users": "both", "exclude": "bought"}
     every = [written(label) for label, query, _ in translations() if query is not None]
     asked = every if reference.thorough else every[DIALECTS.index(dialect) % 3 :: 3]
@@ -73,13 +73,13 @@ def test_divisions_are_of_doubles_and_by_no_zero(dialect):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_number_with_a_point_is_no_decimal(dialect):
+def test_number_with_a_point_is_no_decimal(dialect):
     text = form_of((pl.col("rank") * 0.3).sum().alias("x"), dialect)
     assert f"CAST(0.3 AS {dialects.dialect_named(dialect).types[0]})" in text
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_least_value_passes_over_nulls(dialect):
+def test_least_value_passes_over_nulls(dialect):
     text = form_of(
         pl.min_horizontal(pl.col("rank").max(), pl.col("rank").sum()).alias("x"), dialect
     )
@@ -158,7 +158,7 @@ def _code(text):
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
 
 
-def test_the_page_names_methods_that_have_a_form():
+def test_page_names_methods_that_have_a_form():
     (words,) = re.findall(
         r"\*\*Your own expressions\*\* (.*?)\n- ", PAGE.read_text("utf-8"), re.DOTALL
     )
@@ -192,7 +192,7 @@ def test_labels_are_translated_or_refused_with_a_reason():
         assert query is not None or f"{written(label)!r} has no form in SQL: it " in reason
 
 
-def test_the_page_has_the_current_table_of_labels():
+def test_page_has_the_current_table_of_labels():
     text = PAGE.read_text(encoding="utf-8")
     assert updated(text) == text, "python -m tests.sql_labels"
 
@@ -224,7 +224,7 @@ def test_the_page_has_the_current_table_of_labels():
         "label": (["nddcg@10"], {}),
     }.values(),
 )
-def test_what_cannot_be_said_is_an_error_at_once(metrics, options, refused):
+def test_sql_refuses_what_it_cannot_say_at_once(metrics, options, refused):
     schema = options.get("schema")
     if schema:
         ids = dict.fromkeys(("user", "item"), pl.Int64)
@@ -280,7 +280,7 @@ class Relation:
         return pl.DataFrame(schema=schema).__arrow_c_stream__(requested_schema)
 
 
-def test_a_relation_says_what_a_table_has_without_its_rows():
+def test_relation_says_what_a_table_has_without_its_rows():
     text = rf.sql("rr", score="score", dialect="postgres", schema={"run": Relation()})
     assert 'COLLATE "C"' in text
 
@@ -386,7 +386,7 @@ def _quoted(name):
 @pytest.mark.parametrize(
     "name", ["lists", "judgments", "hits", "relevant", "per_user", "main.users"]
 )
-def test_a_table_is_not_hidden_by_a_step_of_its_name(name):
+def test_table_is_not_hidden_by_a_step_of_its_name(name):
     run, truth = tables(1)
     text = rf.sql("map", run=name, by="model", users="judged")
     want = rf.evaluate(run, "map", truth=truth, by="model", users="judged")
@@ -412,7 +412,7 @@ def test_a_table_is_not_hidden_by_a_step_of_its_name(name):
         "a quote": ('re"cs', '"re""cs"'),
     }.values(),
 )
-def test_a_table_is_quoted_unless_it_is_one_jinja_expression(name, text):
+def test_table_is_quoted_unless_it_is_one_jinja_expression(name, text):
     assert dialects.dialect_named("duckdb").table(name) == text
 
 
@@ -515,7 +515,7 @@ def test_tables_have_items_and_users_of_each_group_in_common(dialect):
     assert row[2].startswith("a group in which no user is in the run")
 
 
-def test_a_run_that_is_said_to_have_systems_has_a_row_for_each():
+def test_run_that_is_said_to_have_systems_has_a_row_for_each():
     schema = {"run": dict.fromkeys(("model", "user", "item", "rank"), pl.String)}
     schema["run"]["rank"] = pl.Int64
     both = [
@@ -526,7 +526,7 @@ def test_a_run_that_is_said_to_have_systems_has_a_row_for_each():
 
 
 @pytest.mark.parametrize("function", [rf.sql, partial(rf.sql, check=True)])
-def test_a_judged_table_is_named_twice(function):
+def test_judged_table_is_named_twice(function):
     judged = pl.DataFrame(
         {"user": ["a", "a", "b"], "item": ["x", "y", "x"], "rank": [1, 2, 1], "grade": [0, 1, 0]}
     )
@@ -538,7 +538,7 @@ def test_a_judged_table_is_named_twice(function):
         function("hit@3", run="judged", truth="judged", schema=schema, relevance="grade")
 
 
-def test_the_cure_for_a_judged_table_gives_the_values_of_evaluate():
+def test_cure_for_a_judged_table_gives_the_values_of_evaluate():
     judged = pl.DataFrame(
         {"user": ["a", "a", "b"], "item": ["x", "y", "x"], "rank": [1, 2, 1], "grade": [0, 1, 0]}
     )

@@ -59,13 +59,13 @@ def compare(dialect, run, truth, *metrics, per_user, by, **options):
 @pytest.mark.parametrize("per_user", [True, False])
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize("part", range(4))
-def test_every_function_has_the_values_of_evaluate(part, dialect, per_user):
+def test_functions_have_the_values_of_evaluate(part, dialect, per_user):
     labels = LABELS[part::4]
     assert compare(dialect, *STACKED, *labels, per_user=per_user, by=BY) == {}
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
-def test_what_reads_hits_alone_has_the_values_of_evaluate(dialect):
+def test_metrics_of_hits_alone_have_the_values_of_evaluate(dialect):
     """If all metrics of a query do, only hits are joined."""
     some = LABELS[::4]
     of_hits = [label for label in some if "ranked" not in rf.sql(label)]
@@ -76,7 +76,7 @@ def test_what_reads_hits_alone_has_the_values_of_evaluate(dialect):
 @pytest.mark.thorough
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize("part", range(12))
-def test_every_label_has_the_values_of_evaluate(part, dialect):
+def test_labels_have_the_values_of_evaluate(part, dialect):
     for per_user in (True, False):
         assert compare(dialect, *STACKED, *EVERY[part::12], per_user=per_user, by=BY) == {}
 
@@ -190,7 +190,7 @@ def test_registered_columns_and_metrics():
         assert compare("duckdb", run, truth, own, per_user=True, by=["model"]) == {}
 
 
-def test_a_group_without_users_has_none():
+def test_group_without_users_has_none():
     run, truth = tables(2)
     run = pl.concat(
         [run, run.head(2).with_columns(model=pl.lit("new"), user=pl.lit(77).cast(pl.Int64))]
@@ -199,7 +199,7 @@ def test_a_group_without_users_has_none():
     assert compare("duckdb", run, truth, *metrics, per_user=False, by=["model"], users="both") == {}
 
 
-def test_what_is_null_stays_out_of_the_mean():
+def test_nulls_stay_out_of_the_mean():
     run, truth = tables(2)
     assert (
         compare("duckdb", run, truth, "auc", "ap", per_user=False, by=["model"], users="run") == {}
@@ -254,7 +254,7 @@ def test_lengths_of_lists_are_summed_over_rows(dialect):
         (pl.col("listed") & pl.col("relevant")).mean(),
     ],
 )
-def test_what_would_differ_is_refused(metric, refused):
+def test_sql_refuses_what_would_differ(metric, refused):
     refused(rf.sql, metric.alias("x"))
 
 
@@ -307,7 +307,7 @@ def test_users_of_two_columns_in_tables_of_other_forms(form, per_user):
     assert found == {}
 
 
-def test_a_truth_has_a_column_that_is_called_like_the_user_of_the_run():
+def test_truth_has_a_column_that_is_called_like_the_user_of_the_run():
     run, truth = tables(2)
     other = truth.with_columns(pl.col("user").alias("uid"), pl.lit(0).alias("user"))
     text = rf.sql("ap", by="model", truth_user="uid")
@@ -315,7 +315,7 @@ def test_a_truth_has_a_column_that_is_called_like_the_user_of_the_run():
     assert differences(ENGINES["duckdb"](text, run=run, truth=other), want, ["model"]) == {}
 
 
-def test_a_table_lacks_a_column_of_the_user():
+def test_table_lacks_a_column_of_the_user():
     run, truth = map(in_two_columns, tables(2))
     frames = {"run": run, "truth": truth.drop("wiki")}
     for check in (False, True):
