@@ -5,6 +5,7 @@
 
 import functools
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ def refused(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
         text = str(error.value)
         if "tmp_path" in request.fixturenames:
             text = text.replace(str(request.getfixturevalue("tmp_path")), "TMP")
+        text = text.replace(tempfile.gettempdir(), "TMP")
+        text = re.sub(r"TMP/tmp\w+|/dev/fd/\d+", "TMP", text)
         said[f"{type(error.value).__name__}: {text}"] = None
 
     yield call
