@@ -43,8 +43,8 @@ def refused(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
         text = str(error.value)
         if "tmp_path" in request.fixturenames:
             text = text.replace(str(request.getfixturevalue("tmp_path")), "TMP")
-        text = text.replace(tempfile.gettempdir(), "TMP")
-        text = re.sub(r"TMP/tmp\w+|/dev/fd/\d+", "TMP", text)
+        text = re.sub(rf"{tempfile.gettempdir()}/tmp\w+|/dev/fd/\d+", "TMP", text)
+        text = re.sub(r"0x[0-9A-F]+", "0x…", text)
         said[f"{type(error.value).__name__}: {text}"] = None
 
     yield call
@@ -52,7 +52,9 @@ def refused(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
     if request.config.getoption("--golden"):
         _written.setdefault(file, {})[name] = [*said]
     else:
-        assert [*said] == golden(file).get(name)
+        assert [*said] == golden(file).get(name), (
+            "pytest --golden writes the errors of a room again"
+        )
 
 
 def _function(name: str) -> str:
