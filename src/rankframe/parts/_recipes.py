@@ -135,9 +135,9 @@ def _check_keys(calls: pl.DataFrame, parts: pl.DataFrame) -> None:
     """Check that each part has its call, and each of several its key."""
     counts = [(int(rows["count"].sum()), kind) for rows, kind in ((calls, CALL), (parts, PART))]
     if counts[0][0] != counts[1][0] or calls.is_empty():
-        found = " and ".join(f"{n} row{'' if n == 1 else 's'} {kind!r}" for n, kind in counts)
+        numbers = " and ".join(f"{n} row{'' if n == 1 else 's'} {kind!r}" for n, kind in counts)
         msg = (
-            f"parts: {found}, but each part has one of each, so rows are missing: recreate them "
+            f"parts: {numbers}, but each part has one of each, so rows are missing: recreate them "
             "with rf.parts.sums"
         )
         raise RankingDataError(msg)
