@@ -304,7 +304,7 @@ class Meter(Generic[MeterFrameT]):
         return _State(tables[0].user, _units(tables), facts, [numbers])
 
 
-def _eager(frame: Frame, table: str) -> pl.DataFrame:
+def _eager(frame: Truth, table: str) -> pl.DataFrame:
     polars = adapters.to_polars(frame, table)
     # a copy of a frame has no notes of judge
     return polars.collect() if isinstance(polars, pl.LazyFrame) else polars.clone()
