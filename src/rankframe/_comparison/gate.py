@@ -448,7 +448,7 @@ def _unjudged(table: pl.DataFrame, values: Values) -> pl.DataFrame:
     source = values.source
     names = [m.name for m in values.requested if reduction.is_of_truth(source, m)]
     own = pl.col("metric").is_in(names) & pl.col("passed").is_not_null()
-    apart = rules.apart_items(source.tables.both)
+    apart = rules.unmatched_systems(source.tables.both)
     if apart:
         return _failed(table, own, f"cannot be judged: {apart[0][1]}")
     if "at_least" in table.columns:  # items are judged, as not relevant: the floor is not reached

@@ -184,7 +184,7 @@ def _checks(
             return
         doubts.warn_of_equal_scores(tables[0])
         if reads_relevance:
-            for system, error in rules.apart_items(tables):
+            for system, error in rules.unmatched_systems(tables):
                 errors.warn(f"{'' if system is None else f'{tables[0].model} {system!r}: '}{error}")
 
     raisers.append(warn_of_rows)

@@ -372,7 +372,7 @@ ties, as rank('ordinal') does. Offending row: user=1, item=7, rank=1
         rules.raise_in_tables(both)
         if tables.truth is not None:
             rules.raise_if_none_relevant(tables.truth)
-            rules.raise_if_a_group_is_apart(tables.run, tables.truth)
+            rules.raise_if_lone_group(tables.run, tables.truth)
             rules.raise_if_no_item_meets(tables.run, tables.truth)
         if tables.beside:
             joined = judgment.judge(tables)

@@ -1,6 +1,8 @@
 """Flags: cheap checks inside a plan, which raise the thorough message when the plan runs.
 
 Stage of the pipeline: rules become flags, plans of one row, and ``guarded`` adds them to a result.
+A flag has three columns: ``suspect``, a rule may be broken; ``surplus``, a number of rows whose sum
+over all flags is 0 unless a row counts twice; ``doubt``, no row proves a rule on whole tables.
 """
 
 from __future__ import annotations
@@ -39,10 +41,10 @@ def guarded(
 ) -> pl.LazyFrame:
     """Call ``raise_violation`` when the plan runs and one of the flags is raised.
 
-    If only a rule on whole tables is in doubt, call ``raise_global``, which reads only keys. Each
-    flag is a plan of one row (``flag``). Only a callback on these few rows lets our error leave a
-    lazy plan with its type and text. It adds no row to the result, and it comes first, so that
-    head() cannot skip it. ``schema`` is that of the result, where it is known.
+    If no row is suspect, but a rule on whole tables is not proved, call ``raise_global``, which
+    reads only keys. Only a callback on these few rows lets our error leave a lazy plan with its
+    type and text. It adds no row to the result, and it comes first, so that head() cannot skip it.
+    ``schema`` is that of the result, where it is known.
     """
     types = dict(result.collect_schema() if schema is None else schema)
 
@@ -95,10 +97,7 @@ def flag(
     surplus: pl.Expr | None = None,
     doubt: pl.Expr | None = None,
 ) -> pl.LazyFrame:
-    """Make a flag: whether a rule may be broken, and a term of a sum that is 0 if none is.
-
-    ``doubt`` is whether nothing proves the rules on whole tables.
-    """
+    """Make a flag of one row."""
     part = pl.lit(0) if surplus is None else surplus
     unproved = pl.lit(value=False) if doubt is None else doubt
     return frame.select(suspect=suspect, surplus=part.cast(pl.Int64), doubt=unproved)

@@ -309,7 +309,7 @@ def raise_in_tables(tables: Sequence[Table], users: Policy = "truth") -> None:
         rules = [*row_rules(table), *table_rules(table)]
         raise_first(rules, table.frame, role_columns(table))
     if len(tables) == 2 and tables[0].totals is None:
-        raise_if_apart(*tables, users=users)
+        raise_if_no_match(*tables, users=users)
 
 
 def raise_first_global(tables: Sequence[Table], users: Policy = "truth") -> None:
@@ -317,7 +317,7 @@ def raise_first_global(tables: Sequence[Table], users: Policy = "truth") -> None
     for table in tables:
         raise_if_empty(table)
     if len(tables) == 2:
-        raise_if_apart(*tables, users=users)
+        raise_if_no_match(*tables, users=users)
 
 
 def raise_if_any(rows: pl.DataFrame | pl.LazyFrame, table: str, column: str, text: str) -> None:
@@ -382,8 +382,11 @@ def counts_misses(users: Policy | None) -> bool:
     return users not in ("both", "run")
 
 
-def raise_if_apart(run: Table, truth: Table, *, users: Policy = "truth") -> None:
-    """Raise if users cannot match: ids or groups differ, or the groups split those who count."""
+def raise_if_no_match(run: Table, truth: Table, *, users: Policy = "truth") -> None:
+    """Raise if no user, or no pair of user and group, is in both tables.
+
+    Also if one truth judges all groups, and each user is in one group only, or groups are folds.
+    """
     types = same_types(run, truth)
     lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
     lacking = [name for name in run.by if name not in truth.by]
@@ -400,9 +403,9 @@ def raise_if_apart(run: Table, truth: Table, *, users: Policy = "truth") -> None
         if groups.select(pl.col("len").max()).collect().item() == 1:
             if not counts_misses(users):
                 continue
-            raise broken_row(run.name, name, apart_text(truth), _first_row(run))
+            raise broken_row(run.name, name, split_users_text(truth), _first_row(run))
         if is_fold(name):
-            raise diluted(run, truth, name, _first_row(run))
+            raise shared_folds(run, truth, name, _first_row(run))
 
 
 def _in_types(frame: pl.LazyFrame, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
@@ -431,7 +434,7 @@ def no_pair(run: Table, truth: Table) -> RankingDataError:
     return broken_row(run.name, (apart or truth.by)[-1], text, _first_row(run))
 
 
-def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
+def raise_if_lone_group(run: Table, truth: Table) -> None:
     """Raise if a group of lists has no user in both tables; segments of users may have none."""
     types = same_types(run, truth)
     by = [name for name in run.by if name not in run.truth_groups]
@@ -447,11 +450,11 @@ def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
     for table, rows in ((run, lists), (truth, crossed)):
         alone = rows.join(met, on=by, how="anti")
         rows = alone.select(role_columns(table) if table is run else [*by, run.user])
-        text = alone_text(truth if table is run else run, where)
+        text = lone_group_text(truth if table is run else run, where)
         raise_if_any(rows.sort(pl.all()), table.name, (shared or by)[-1], text)
 
 
-def alone_text(other: Table, where: str) -> str:
+def lone_group_text(other: Table, where: str) -> str:
     """Tell that a group has no user of the other table."""
     return (
         f"a group in which no user is in the {other.name}: add its rows to the {other.name}, or "
@@ -527,15 +530,15 @@ def is_fold(name: str) -> bool:
     return name.lower() in ("fold", "fold_id", "cv_fold", "split")
 
 
-def apart_text(truth: Table) -> str:
-    """Tell that groups share no user, and one truth."""
+def split_users_text(truth: Table) -> str:
+    """Tell that each user is in one group only, and one truth judges all groups; for SQL, too."""
     return (
         f"no user is in two of its groups, and the {truth.name} has no such column, so each user "
         f"would count as a miss in every other group: join the column to the {truth.name}"
     )
 
 
-def diluted_text(truth: Table) -> str:
+def shared_folds_text(truth: Table) -> str:
     """Tell that folds share users, and one truth."""
     return (
         f"users are in several folds, and the {truth.name} has no such column, so each fold would "
@@ -544,12 +547,12 @@ def diluted_text(truth: Table) -> str:
     )
 
 
-def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:
+def shared_folds(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:
     """Make the error for folds that share one truth."""
-    return broken_row(run.name, name, diluted_text(truth), row)
+    return broken_row(run.name, name, shared_folds_text(truth), row)
 
 
-def apart_items(tables: Sequence[Table]) -> list[tuple[object, RankingDataError]]:
+def unmatched_systems(tables: Sequence[Table]) -> list[tuple[object, RankingDataError]]:
     """Return the systems of whose lists no item is judged, with the error of each; None: of all."""
     run, truth = tables[0], tables[-1]
     if len(tables) == 1:
@@ -558,7 +561,7 @@ def apart_items(tables: Sequence[Table]) -> list[tuple[object, RankingDataError]
             return []
     parts: list[tuple[object, Table]] = [(None, run)]
     if run.model is not None:
-        apart = _apart_systems(run, truth, run.model)
+        apart = _unmatched_systems(run, truth, run.model)
         parts += [(name, _of_system(run, run.model, name)) for name in apart]
     errors: list[tuple[object, RankingDataError]] = []
     for system, part in parts:
@@ -571,7 +574,7 @@ def apart_items(tables: Sequence[Table]) -> list[tuple[object, RankingDataError]
     return errors
 
 
-def _apart_systems(run: Table, truth: Table, model: str) -> pl.Series:
+def _unmatched_systems(run: Table, truth: Table, model: str) -> pl.Series:
     """Return the systems of whose items the truth has none."""
     ids = pl.col(run.item).cast(same_types(run, truth)[run.item])
     lists, judged = retrieved(run).select(model, ids), truth.frame.select(ids)

@@ -130,7 +130,7 @@ def _of_users(
     for table, other, by in ((run, truth, own), (truth, run, shared)):
         if by:
             where = "both tables" if shared else f"the {run.name}"
-            alone = table.name, by[-1], rules.alone_text(other, where)
+            alone = table.name, by[-1], rules.lone_group_text(other, where)
             groups = ", ".join(f"r.{name}" for name in dialect.names_of(by))
             on = [f"r.{name} = o.{name}" for name in dialect.names_of([*shared, *own_user])]
             users = dialect.listed([*shared, *own_user])
@@ -144,7 +144,7 @@ def _of_users(
             several = f"(SELECT {number} FROM {lists}) > 1"
             users = ", ".join(f"r.{name}" for name in dialect.names_of(own_user))
             in_two = f"EXISTS (SELECT 1 FROM {lists} GROUP BY {users} HAVING {number} > 1)"
-            split = run.name, name, rules.apart_text(truth)
+            split = run.name, name, rules.split_users_text(truth)
             yield _row(dialect, split, f"{several} AND NOT {in_two}")
             if rules.is_fold(name):
-                yield _row(dialect, (run.name, name, rules.diluted_text(truth)), in_two)
+                yield _row(dialect, (run.name, name, rules.shared_folds_text(truth)), in_two)

@@ -835,7 +835,7 @@ def _check_across_users(sides: Sequence[Side], users: Users | None = None) -> No
         for side, table in zip(sides, tables, strict=True):
             rules.raise_if_empty(table if _has_row(table) else side.fetch_row(side.frame))
         if len(sides) == 2:
-            rules.raise_if_apart(*tables)
+            rules.raise_if_no_match(*tables)
         return
     run, truth = sides
     judged = truth.fetch_row(truth.frame)
@@ -855,12 +855,12 @@ def _check_not_diluted(
     counted = run.ranked_rows.groupBy(user).agg(F.count_distinct(group).alias("n"))
     if not counted.where("n > 1").isEmpty():
         if rules.is_fold(name):
-            raise rules.diluted(run.table, truth.table, name, shared.frame.collect())
+            raise rules.shared_folds(run.table, truth.table, name, shared.frame.collect())
     elif rules.counts_misses(users):
         group_of_shared = shared.frame.collect()[name].item()
         other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
         both = replace(run.table, frame=pl.concat([shared.frame, other.frame]))
-        rules.raise_if_apart(both, replace(truth.table, frame=shared.frame))
+        rules.raise_if_no_match(both, replace(truth.table, frame=shared.frame))
 
 
 def _shared_row(run: Side, truth: Side, keys: Sequence[str]) -> Table | None:
