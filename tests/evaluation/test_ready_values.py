@@ -319,7 +319,7 @@ def test_ready_values_report_bad_calls():
             verb([1], "rmse", by="model")
         with pytest.raises(TypeError, match="takes the names of its columns, not an expression"):
             verb(GOOD, rf.metrics.ndcg_at(10), by="model")
-        with pytest.raises(ValueError, match="depth= is of lists, and a frame without items and"):
+        with pytest.raises(ValueError, match="depth= needs lists of items; this frame has no item"):
             verb(GOOD, "rmse", by="model", depth=3)
         with pytest.raises(ValueError, match="rank= is of lists"):
             verb(GOOD, "rmse", by="model", rank="w")

@@ -147,8 +147,8 @@ def _check_options(settings: Settings) -> None:
     roles = [role for role in settings.columns if role not in ("model", "user")]
     if lists := [*options, *roles]:
         msg = (
-            f"{option(lists[0])} is of lists, and a frame without items and without "
-            f"{option('truth')} is a table of values: {_IF_LISTS}"
+            f"{option(lists[0])} needs lists of items; this frame has no item and no "
+            f"{option('truth')}, so it is read as a table of values: {_IF_LISTS}"
         )
         raise ValueError(Problem(msg))
 

@@ -141,7 +141,8 @@ def rows(
         reading = registry.reading_of(reads, has_subtopics=split, inputs=settings.inputs)
     for name in reading.outside:
         if name in registry.COLUMNS:
-            msg = f"a metric reads {name!r}: pass {option(registry.COLUMNS[name].source)}"
+            tables_of = " or ".join(map(option, registry.COLUMNS[name].source))
+            msg = f"a metric reads {name!r}: pass {tables_of}"
             raise RankingDataError(msg)
     prepared, table = judgment.judge(tables), tables.run
     kept = scope_rows.rows_of_scope(prepared, reading, missed=tables.has_truth)

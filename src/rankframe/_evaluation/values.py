@@ -34,7 +34,7 @@ class Flag(NamedTuple):
 
 
 class Checks(NamedTuple):
-    """The flags of rules that values may break, and what raises, the first fault first."""
+    """Flags of rules that values may break, and what raises, in the order of reported faults."""
 
     of_tables: Sequence[pl.LazyFrame] = ()
     of_users: Sequence[Flag] = ()  # if there is only one, means and flag share a pass

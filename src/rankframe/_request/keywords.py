@@ -1,4 +1,4 @@
-"""The options of a call: the columns' roles and the conventions.
+"""The options of a call: which column plays which role, and the conventions.
 
 Stage of the pipeline: the keywords of a call are read and checked once, at its start, and passed on
 as one frozen record, ``Settings``.

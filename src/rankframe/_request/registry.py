@@ -26,7 +26,7 @@ Scope: TypeAlias = Literal["relevant", "judged", "listed", "subtopic", "shares"]
 InTies: TypeAlias = Literal["both", "ranks", "blocks"]
 
 #: The source of columns of shares; callers may have columns called ``share`` or ``target``.
-SHARES = "shares"
+SHARES = ("shares",)
 
 #: The columns that the sort by rank makes.
 _MADE_IN_ORDER = ("ideal_place", "ideal_relevance")
@@ -76,7 +76,8 @@ class Column(NamedTuple):
     join: Join | None = None
     form: Form | None = None  # what a join adds, for SQL; held to the join by tests
     registered: bool = False  # by a user: the name is reserved only if a metric reads it
-    source: str = ""  # its table besides run and truth; reserved if that is passed
+    # the tables besides run and truth of which one must be passed; the name is reserved then
+    source: tuple[str, ...] = ()
 
     @property
     def known_without_truth(self) -> bool:
@@ -227,7 +228,7 @@ def _is_given(name: str, column: Column, inputs: Collection[str]) -> bool:
     """Whether the call passes the table that a column comes from; shares are in parentheses."""
     if column.source == SHARES:
         return "(" in name
-    return not column.source or any(name in inputs for name in column.source.split(" or "))
+    return not column.source or not {*column.source}.isdisjoint(inputs)
 
 
 @wrong_keywords.checked

@@ -239,7 +239,7 @@ def any_violation(*, count: bool = False) -> pl.Expr:
 
 
 def any_doubt(tables: Sequence[Table], users: Policy = "truth") -> pl.Expr:
-    """Whether no hit proves that the tables share a user, or that a user is in two groups.
+    """Whether it is still open that both tables share a user, or that a user is in two groups.
 
     One group needs no proof. A part of the tables cannot break these rules. A system without a hit
     is in doubt, too.

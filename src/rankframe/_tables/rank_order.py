@@ -55,8 +55,8 @@ ORDER_COLUMNS = SHARES_RANK, USER_CODE
 _HALF = 1 << 64  # the list makes the upper half of a packed number, the order in it the lower
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 _FACTOR = 0x1E3779B97F4A7C15  # odd: numbers of different pairs are rarely equal
-#: Of hits in a list, and of misses below, so that 16 million groups fit. Hits further down share
-#: the last place, as duplicates do, which raises a flag.
+#: Places for hits, and as many for misses, in one number with the group; 16 million groups fit.
+#: Hits further down share the last place, as duplicates do, which raises a flag.
 PLACES = 1 << 39
 
 _row = pl.col(_ROW).cast(pl.Int64)
@@ -226,8 +226,8 @@ def in_rank_order(
 ) -> pl.LazyFrame:
     """Sort the lists by rank, null last; add ``ideal_place`` and ``ideal_relevance``.
 
-    Items that were not retrieved follow by a number of their id, in any order of the input, so that
-    duplicates are neighbors. ``numbered`` names the groups that the column ``GROUP`` numbers.
+    Items that were not retrieved follow by a number of their id, the same in whatever order the
+    rows came. Duplicates are neighbors. ``numbered`` names the groups that ``GROUP`` numbers.
     """
     user = keys[-1]
     if types[user] == pl.String:  # to sort and group text takes twice the time
@@ -303,7 +303,7 @@ def _ideal(id_ranges: IdRanges) -> pl.Expr:
 
 
 def numbered_groups(groups: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
-    """Add ``GROUP``, with which one number holds user, group and place; raise above 16 million."""
+    """Add ``GROUP``, with which one number holds user, group and place, up to 16 million."""
     start = pl.col(GROUP).cast(pl.Int128) * (2 * PLACES) + _FIRST
     return groups.sort(names).with_row_index(GROUP).with_columns(start.cast(pl.Int64))
 

@@ -7,7 +7,7 @@ from these tables are in :mod:`rankframe._vocabulary.list_columns`, the shares o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -30,9 +30,9 @@ _TITLES = ("title", "name", "text", "query")
 _TEXT = pl.String | pl.Categorical | pl.Enum
 
 
-def meanings(source: str) -> str:
-    """Name the tables from which a column may come, such as ``items or history``."""
-    return " or ".join(f"{option(name)}, {INPUT_MEANINGS[name]}" for name in source.split(" or "))
+def meanings(source: Sequence[str]) -> str:
+    """Name the tables from which a column may come."""
+    return " or ".join(f"{option(name)}, {INPUT_MEANINGS[name]}" for name in source)
 
 
 def raise_beside(beside: Mapping[str, Table]) -> None:

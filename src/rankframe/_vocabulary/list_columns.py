@@ -22,7 +22,7 @@ from rankframe.errors import RankingDataError, option
 
 _column = partial(
     registry.joined_column,
-    source="history",
+    source=("history",),
     derived_on="lists",
     in_ties="both",
 )
@@ -91,7 +91,7 @@ def _of_history(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
 @_column(
     "catalogue",
     "Number of items of the catalogue: those of items=, else of the history",
-    source="items or history",
+    source=("items", "history"),
 )
 def _of_catalogue(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Count the items."""
@@ -137,7 +137,7 @@ def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
 
 _OF_PAIRS: dict[str, Any] = {
     "scope": "listed",
-    "source": "items",
+    "source": ("items",),
     "derived_on": "lists",
 }
 

@@ -80,7 +80,7 @@ def users_of_run(joined: Joined) -> pl.LazyFrame:
 
 
 def emptied_lists(joined: Joined) -> pl.LazyFrame | None:
-    """Return each list of which options left nothing: it still is a list, of no rows."""
+    """Return the users whose list is now empty; they keep a list, of no rows."""
     if not joined.tables.settings.cuts_lists:
         return None
     return users_of_run(joined).join(users_with_lists(joined), on=joined.keys, how="anti")

@@ -20,7 +20,7 @@ def refuse_metric(metric: RequestedMetric) -> None:
     reading = registry.reading_of(metric.reads, inputs=keywords.INPUTS)
     for name, column in reading.columns.items():
         if column.source:
-            raise error(metric.name, f"it reads {name!r}, from {column.source}=")
+            raise error(metric.name, f"it reads {name!r}, from {' or '.join(column.source)}=")
         if column.scope == "subtopic":
             raise error(metric.name, f"it reads {name!r}, a column of subtopics")
         if column.join is not None and column.form is None:

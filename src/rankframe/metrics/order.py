@@ -268,7 +268,7 @@ def label_ranking_average_precision() -> pl.Expr:
     0.5
     """
     divisor = divisor_hits(None)
-    # n is at least the divisor: reading it has the ranks of the misses checked, too
+    # n is never below the divisor; it is read so that the ranks of misses are checked
     return pl.when((n > 0) & (divisor > 0)).then(precisions(None) / divisor)
 
 
