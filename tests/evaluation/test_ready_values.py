@@ -321,7 +321,7 @@ def test_ready_values_report_bad_calls():
             verb(GOOD, rf.metrics.ndcg_at(10), by="model")
         with pytest.raises(ValueError, match="depth= needs lists of items; this frame has no item"):
             verb(GOOD, "rmse", by="model", depth=3)
-        with pytest.raises(ValueError, match="rank= is of lists"):
+        with pytest.raises(ValueError, match="rank= needs lists of items"):
             verb(GOOD, "rmse", by="model", rank="w")
         with pytest.raises(rf.RankingDataError, match="'other'; its columns of numbers are 'rmse'"):
             verb(GOOD, "other", by="model", weights="w")
