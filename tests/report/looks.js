@@ -45,7 +45,10 @@ const look = (frame) => {
       .filter(([ratio]) => ratio < 4.5).map(([ratio, text]) => `${ratio.toFixed(2)} ${text}`),
   };
 };
-addEventListener("load", () => setTimeout(() => {
+const isDone = () => [...document.querySelectorAll("iframe.doer")]
+  .every((frame) => frame.contentDocument.documentElement.hasAttribute("data-said"));
+const measure = (tries) => {
+  if (!isDone() && tries) return setTimeout(measure, 100, tries - 1);
   const said = {};
   for (const frame of document.querySelectorAll("iframe")) {
     const root = frame.contentDocument.documentElement;
@@ -55,4 +58,5 @@ addEventListener("load", () => setTimeout(() => {
   out.id = "said";
   out.textContent = JSON.stringify(said);
   document.body.append(out);
-}, 500));
+};
+addEventListener("load", () => setTimeout(measure, 500, 100));

@@ -98,6 +98,8 @@ WIDE_LISTS = """addEventListener("load", () => {
   document.documentElement.setAttribute("data-said", `${wide} of ${lists.length}`);
 });"""
 REQUEST = "http://example.invalid/one.png"
+#: pages with a script of the test
+DOERS = ("keys", "hostile", "hostile static", "long items")
 
 
 def frames():
@@ -117,7 +119,7 @@ def frames():
     pages["hostile static"] = f"{static}<script>{THEFT}</script>"
     static = samples.page_of(of_long_items(), static=True)
     pages["long items"] = f"{static}<script>{WIDE_LISTS}</script>"
-    for name in ("keys", "hostile", "hostile static", "long items"):
+    for name in DOERS:
         shown[name] = (name, "", WIDE, "light")
     shown["long items, narrow"] = ("long items", "", 500, "light")
     key = quote(people_of(hostile)[7]["user"], safe="")
@@ -148,11 +150,12 @@ def session(tmp_path_factory):
     """What one process of a browser shows in each frame, and asks of the network."""
     folder, (pages, shown) = tmp_path_factory.mktemp("looks"), frames()
     for name, text in pages.items():
-        # without the policy, whose refusal would hide a hole
-        text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+        if name in DOERS:  # without the policy, whose refusal would hide a hole
+            text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     marks = [
-        f'<iframe id="{key}" src="{quote(page)}.html{fragment}" style="width: {width}px; '
+        f'<iframe id="{key}" class="{"doer" if page in DOERS else ""}" '
+        f'src="{quote(page)}.html{fragment}" style="width: {width}px; '
         f'height: {SCREEN}px; color-scheme: {scheme}; border: 0"></iframe>'
         for key, (page, fragment, width, scheme) in shown.items()
     ]
