@@ -14,7 +14,7 @@ from rankframe._request.registry import reading_of
 
 ITEMS = {
     label: metric
-    for label, metric in OF_EACH_COLUMN.items()
+    for label, metric in (OF_EACH_COLUMN | {"judged@3": rf.metrics.judged_at(3)}).items()
     if reading_of(metric.meta.root_names(), has_subtopics=True).scope != "subtopic"
 }
 CUTS = (None, 1, 3, 25)
