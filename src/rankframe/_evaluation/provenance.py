@@ -110,7 +110,7 @@ def provenance(
         keywords.check_switch(name, flag)
     tables, conventions = _conventions(frame, metrics, truth, by, options)
     preset = tables.settings.preset
-    every = {table.name: table for table in tables.both} | tables.beside
+    every = {table.name: table for table in tables.both} | dict(tables.beside)
     counts = pl.collect_all([table.frame.select(pl.len()) for table in every.values()])
     described: dict[str, Any] = {
         "rankframe": version("rankframe"),

@@ -35,8 +35,8 @@ def facts_of(tables: Sequence[Table]) -> Facts:
     names = [name for pair in possible.items() for name in rules.count_names(*pair)]
     seen = _partitions.seen_of(tables, users=True)
     counts = seen.filter(pl.col("metric").is_in(["users", *names]))
-    groups = [_partitions.groups_of(tables[0], lacking)] if lacking else []
-    counted, grades, *groups = pl.collect_all([counts, _partitions.top_grade_of(tables), *groups])
+    plans = [_partitions.groups_of(tables[0], lacking)] if lacking else []
+    counted, grades, *groups = pl.collect_all([counts, _partitions.top_grade_of(tables), *plans])
     grade = grades.item()
     grade = int(grade) if isinstance(grade, int) else grade  # True is an int
     return _written(dict(counted.iter_rows()), grade, groups)
@@ -63,7 +63,7 @@ def _written(numbers: dict[str, int], grade: float | None, groups: Any) -> Facts
     """Write facts; ``numbers`` are those of the users, and of values that may be grades."""
     tables = list(groups)
     united = _groups.united(tables).drop(GROUP) if tables else pl.DataFrame()
-    facts = {"users": numbers.pop("users"), "top_grade": grade}
+    facts: Facts = {"users": numbers.pop("users"), "top_grade": grade}
     facts |= {"by": united.columns, "groups": _groups.as_text(united)}
     return facts | ({_UNGRADED: numbers} if numbers else {})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 import polars as pl
@@ -61,7 +61,8 @@ def common_types(
 
 def united(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """List the groups of several parts in their common types, sorted, with their keys."""
-    types = pl.Schema(reduce(common_types, (table.schema for table in tables)))
+    schemas: Iterable[Mapping[str, pl.DataType]] = (table.schema for table in tables)
+    types = pl.Schema(reduce(common_types, schemas))
     keyed = [
         table.select(key(table.schema, table.columns).alias(GROUP), *table.columns)
         for table in tables

@@ -289,7 +289,7 @@ class Meter(Generic[MeterFrameT]):
 
         def plan(frames: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> pl.LazyFrame:
             of_users = frames.get("truth")
-            part = _facts.part_of(frames["run"], of_users, by, settings, facts)
+            part: _facts.Part = _facts.part_of(frames["run"], of_users, by, settings, facts)
             question = ask(part.frame, self._metrics, of_users, by, settings, totals=part.totals)
             values = evaluation.plan_means(question)
             _facts.check_grades(values, facts)
