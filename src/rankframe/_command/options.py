@@ -182,6 +182,10 @@ def _wrong_option(command: str, typed: str) -> str:
     return wrong_keywords.answer(command, word, taken, taken.__getitem__, typed)
 
 
+def _add_nothing(_job: argparse.ArgumentParser) -> None:
+    """Add no option."""
+
+
 def _add_run(job: argparse.ArgumentParser) -> None:
     job.add_argument("config", metavar="FILE", type=Path, help="a TOML file")
     _add(job, {"--dry": (None, "check metrics, gates and outputs, and read no table")})
@@ -422,7 +426,7 @@ class _Command(NamedTuple):
 
 
 _COMMANDS: dict[str, _Command] = {
-    "demo": _Command("show a small example", lambda _: None, "", ""),
+    "demo": _Command("show a small example", _add_nothing, "", ""),
     "metrics": _Command("list the metrics, or explain one", _add_metrics, "[NAME]", "ndcg@10"),
     "evaluate": _Command(
         "evaluate runs against their truth",

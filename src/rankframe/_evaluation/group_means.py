@@ -97,8 +97,9 @@ def _without_seen(means: pl.DataFrame, *, by: Sequence[str]) -> pl.DataFrame:
 
     A mean over no user is null, which needs no warning.
     """
-    pairs = zip(means["users"].to_list(), means[SEEN].to_list(), strict=True)
-    if [1 for users, seen in pairs for number in (seen or {}).values() if 0 < number < users]:
+    seen: list[dict[str, int] | None] = means[SEEN].to_list()
+    pairs = zip(means["users"].to_list(), seen, strict=True)
+    if [1 for users, row in pairs for number in (row or {}).values() if 0 < number < users]:
         numbers = means.select(*by, "users").hstack(means[SEEN].struct.unnest())
         errors.warn(_of_fewer(numbers, by))
     return means.drop(SEEN)

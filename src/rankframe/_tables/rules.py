@@ -253,8 +253,8 @@ def _rules_of_blocks(table: Table, placing: str) -> Iterator[Rule]:
     yield Rule(table.name, placing, text, broken, what="ranks_inside_blocks")
 
 
-_CURE_OF_BLOCKS = "make rank and 'tied' with "
-_CURE_OF_BLOCKS += wording("with_rank(ties='expected')", command="--ties expected")
+_WITH_BLOCKS = wording("with_rank(ties='expected')", command="--ties expected")
+_CURE_OF_BLOCKS = f"make rank and 'tied' with {_WITH_BLOCKS}"
 
 
 def _cure_of_duplicates(table: Table) -> str:
