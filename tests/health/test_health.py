@@ -362,6 +362,28 @@ def test_integers_of_other_widths_meet():
     assert_frame_equal(rf.health(small, truth=TRUTH), rf.health(RUN, truth=TRUTH))
 
 
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.Int64, pl.Int128])
+@pytest.mark.parametrize("name", ["user", "item"])
+def test_unsigned_ids_of_128_bits_beside_signed_ones_raise(name, dtype):
+    """No type of Polars holds both, and a cast fails at the first id above 2^127."""
+    wide = RUN.with_columns(pl.col(name).cast(pl.UInt128) + pl.lit(2**127, pl.UInt128))
+    run, truth = RUN.with_columns(pl.col(name).cast(dtype)), TRUTH.cast({name: dtype})
+    cure = "no integer type holds both: cast the signed one to UInt128, or both to text"
+    said = f"column '{name}': it is UInt128 in the {{}} and {dtype()!r} in the {{}}: {cure}"
+    for call in (rf.check, rf.health, lambda frame, **other: rf.evaluate(frame, "ap", **other)):
+        for kind in (pl.DataFrame.clone, pl.DataFrame.lazy):
+            got = text_of(lambda call=call, kind=kind: call(kind(wide), truth=kind(truth)))
+            assert got == said.format("run", "truth")
+    assert text_of(lambda: rf.evaluate({"a": wide, "b": run}, "ap", truth=truth)) == said.replace(
+        "the {}", "run {}"
+    ).format("'a'", "'b'")
+    unsigned = truth.cast({name: pl.UInt128})
+    assert_frame_equal(
+        rf.evaluate(run.cast({name: pl.UInt128}), "ap", truth=unsigned),
+        rf.evaluate(RUN, "ap", truth=TRUTH),
+    )
+
+
 def test_scores_that_tie_at_the_cut():
     run = pl.DataFrame({"user": 1, "item": [1, 2, 3], "score": [3.0, 2.0, 2.0]})
     assert row(rf.health(run, k=2), "run", "ties_at_the_cut") == (1, 1.0, "user=1")
@@ -383,6 +405,20 @@ def test_judged_table_is_counted_as_its_run_and_its_truth():
     assert counts(found, "truth")["grade_2"] == 1
     neither = judged.with_columns(rank=None, relevance=None)
     assert row(rf.health(neither), "judged table", "neither_rank_nor_relevance")[0] == 7
+
+
+@pytest.mark.parametrize("placing", ["rank", "score"])
+@pytest.mark.parametrize("item", [None, "a"])
+@pytest.mark.parametrize("missing", ["user", "day"])
+def test_judged_rows_without_a_key_are_counted(missing, item, placing):
+    placed = {placing: [1, 2, None, None], "relevance": [1, 0, None, None]}
+    keys = {"day": [1, 1, 1, 1], "user": [1, 1, 2, 3]}
+    keys[missing][2] = None
+    judged = pl.DataFrame(keys | {"item": ["a", "b", item, None]} | placed)
+    rf.check(judged[[0, 1, 3]], by="day")  # a user alone breaks no rule
+    found = assert_as_check(judged, by="day")
+    what = {"user": "null_users", "day": "null_groups"}[missing]
+    assert found.filter(table="run", what=what)["count"].sum() == 1
 
 
 def test_catalogue_and_a_history():

@@ -233,7 +233,9 @@ def _split(table: Table) -> tuple[Table, Table]:
     assert table.relevance is not None
     of_run = {n: t for n, t in table.schema.items() if n != table.relevance}
     of_truth = {n: t for n, t in table.schema.items() if n not in (table.rank, table.score)}
-    rows = {"run": _is_placed(table), "truth": pl.col(table.relevance).is_not_null()}
+    is_judged = pl.col(table.relevance).is_not_null()
+    lacks_key = pl.any_horizontal(~rules.is_present(table, key) for key in table.keys)
+    rows = {"run": _is_placed(table) | (lacks_key & ~is_judged), "truth": is_judged}
     run, truth = (replace(table, name=n, frame=table.frame.filter(of)) for n, of in rows.items())
     return (
         replace(run, schema=pl.Schema(of_run), relevance=None),

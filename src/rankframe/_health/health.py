@@ -104,9 +104,10 @@ def health(
     or more).
 
     *Judged table.* The same counts, of its rows with a rank as table "run", and of its judgments as
-    table "truth". Of all rows: ``duplicates``, ``neither_rank_nor_relevance`` and, if no judged row
-    of the whole table lacks a rank, ``relevant_only_from_lists`` (rows of grade > 0, share of
-    these: no relevant item is known beyond the lists, so that recall is too high).
+    table "truth"; rows without user or group that have neither are in "run". Of all rows:
+    ``duplicates``, ``neither_rank_nor_relevance`` and, if no judged row of the whole table lacks a
+    rank, ``relevant_only_from_lists`` (rows of grade > 0, share of these: no relevant item is known
+    beyond the lists, so that recall is too high).
 
     *Truth.* Sizes: ``rows``, ``users``, ``items``, ``grades`` (distinct ones). Of the rows:
     ``null_users``, ``null_items``, ``null_relevances``, ``nonfinite_relevances`` (NaN or infinite),

@@ -33,16 +33,19 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
             types[name] = _with_levels_of(in_left, right, name)
             continue
         integers = [dtype.is_integer() for dtype in (in_left, in_right)]
-        if not all(integers):
+        common = common_integer(in_left, in_right) if all(integers) else None
+        if common is None:
+            rule = "ids must have the same type in both tables, or any two integer types"
+            cure = NO_INTEGER if all(integers) else f"cast one; {rule}"
             msg = (
                 f"column {name!r}: it is {adapters.type_words(in_left, in_right)} in the "
                 f"{left.name} and {adapters.type_words(in_right, in_left)} in the {right.name}: "
-                "cast one; ids must have the same type in both tables, or any two integer types"
+                f"{cure}"
             )
             if any(integers) and (in_left.is_float() or in_right.is_float()):
                 msg += code(" (pandas turns integers into floats where one is missing)")
             raise RankingDataError(msg)
-        types[name] = common_integer(in_left, in_right)
+        types[name] = common
     return types
 
 
@@ -54,14 +57,17 @@ def _with_levels_of(levels: pl.Enum, table: Table, name: str) -> pl.DataType:
     return pl.Enum(pl.concat([levels.categories, texts]).unique(maintain_order=True))
 
 
-def common_integer(left: pl.DataType, right: pl.DataType) -> pl.DataType:
-    """Return the integer type that holds the values of both."""
+NO_INTEGER = "no integer type holds both: cast the signed one to UInt128, or both to text"
+
+
+def common_integer(left: pl.DataType, right: pl.DataType) -> pl.DataType | None:
+    """Return the integer type that holds the values of both, if there is one."""
     wide = {pl.UInt64(), pl.Int128(), pl.UInt128()} & {left, right}
     if not wide:
         return pl.Int64()
     if left.is_unsigned_integer() and right.is_unsigned_integer():
         return pl.UInt128() if pl.UInt128() in wide else pl.UInt64()
-    return pl.Int128()
+    return None if pl.UInt128() in wide else pl.Int128()
 
 
 # ------------------------------------------------------------------ rules on the data

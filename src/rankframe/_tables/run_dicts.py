@@ -313,11 +313,14 @@ def common_types_of_runs(schemas: Mapping[str, pl.Schema], model: str) -> dict[s
         for name, dtype in types.items():
             common = common_type(dtype, schema[name])
             if common is None:
+                any_two = "any two integer types or any two float types"
+                cure = f"cast one; a column must have the same type in all runs, or {any_two}"
+                if dtype.is_integer() and schema[name].is_integer():
+                    cure = rules.NO_INTEGER
                 msg = (
                     f"column {name!r}: it is {adapters.type_words(dtype, schema[name])} in run "
                     f"{first!r} and {adapters.type_words(schema[name], dtype)} in run {run!r}: "
-                    "cast one; a column must have the same type in all runs, or any two integer "
-                    "types or any two float types"
+                    f"{cure}"
                 )
                 raise RankingDataError(msg)
             types[name] = common
