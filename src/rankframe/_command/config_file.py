@@ -40,10 +40,10 @@ def calls_of(path: Path) -> dict[str, dict[str, Any]]:
     runs: Any = getattr(run, "items", lambda: [(None, run)])()  # of a table of names, or none
     shared: dict[str, Any] = {
         "runs": [
-            Input(_path("run", x, path), name) for name, files in runs for x in _listed(files)
+            Input(_path("run", x, path), name) for name, files in runs for x in _list_of(files)
         ],
         "truth": Input(_path("truth", keys["truth"], path)) if "truth" in keys else None,
-        "metrics": [_checked("metrics", label, str) for label in _listed(keys.get("metrics", []))],
+        "metrics": [_checked("metrics", label, str) for label in _list_of(keys.get("metrics", []))],
     }
     calls = {name: options.defaults_of(name) | shared for name in actions}
     for name, of_command in actions.items():
@@ -59,13 +59,13 @@ def calls_of(path: Path) -> dict[str, dict[str, Any]]:
 def _gates(keys: dict[str, Any]) -> dict[str, list[Any]]:
     """Return what the metrics of each gate must keep; the file has metrics and a margin for all."""
     read: dict[str, list[Any]] = {"metrics": [], "margin": [], "at_least": [], "at_most": []}
-    for place, gate in enumerate(_listed(keys["gates"])):
+    for place, gate in enumerate(_list_of(keys["gates"])):
         where = f"gates[{place}]"
         own = cast("dict[str, Any]", _checked(where, gate, dict))
         _check_keys(f"{where}.", own, read)
         bounds = {name: amount for name, amount in own.items() if name != "metrics"}
         bounds = bounds or {name: keys[name] for name in ("margin",) if name in keys}
-        labels = _listed(own.get("metrics", keys.get("metrics", [])))
+        labels = _list_of(own.get("metrics", keys.get("metrics", [])))
         if not labels:
             msg = f"{where}.metrics: missing: name a metric, such as 'ndcg@10'"
             raise ValueError(msg)
@@ -79,7 +79,7 @@ def _gates(keys: dict[str, Any]) -> dict[str, list[Any]]:
 def _value(key: str, value: Any, action: argparse.Action, path: Path) -> Any:
     """Read a value of an option, or several; files start at the folder of the configuration."""
     several = isinstance(action.default, list)
-    values: list[Any] = _listed(value) if several else [value]
+    values: list[Any] = _list_of(value) if several else [value]
     if action.metavar not in _NUMBERS:
         values = [_checked(key, item, str if action.nargs is None else bool) for item in values]
     if action.choices is not None and not {*values} <= {*action.choices}:
@@ -106,7 +106,7 @@ def _check_keys(table: str, keys: Collection[str], names: Collection[str]) -> No
         raise ValueError(msg)
 
 
-def _listed(value: Any) -> list[Any]:
+def _list_of(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -87,8 +87,8 @@ def _numbers_of(
     if why := no_share_of(float(statistics.weighted_mean(pair.of_baseline, pair.weights)), margin):
         return numbers_of((Side(why=why),) * 2, nan, higher_is_better=traits.higher_is_better)
     sides = _side(pair, margin, 1, traits, trial), _side(pair, margin, -1, traits, trial)
-    beside = _beside(pair, margin, sign)
-    beyond = _p_above(beside._replace(values=-beside.values))
+    surplus = _surplus(pair, margin, sign)
+    beyond = _p_above(surplus._replace(values=-surplus.values))
     lost = numbers_without_margin(p, gain)[decision.P_BEYOND]
     beyond = max(lost, beyond)  # NaN if no user differs, which is no decision
     numbers = numbers_of(sides, beyond, higher_is_better=traits.higher_is_better)
@@ -150,8 +150,8 @@ def note_of_unserved(pair: Pair) -> Note | None:
 # ------------------------------------------------------------------ one side of a pair
 
 
-def _beside(pair: Pair, margin: Bound, sign: int) -> Sample:
-    """Return what each user gains beside the margin, or a share of the baseline's value.
+def _surplus(pair: Pair, margin: Bound, sign: int) -> Sample:
+    """Return what each user gains, plus the margin, or a share of the baseline's value.
 
     With the sign −1, a fall is a gain.
     """
@@ -173,19 +173,19 @@ def _p_above(sample: Sample) -> float:
 
 def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) -> Side:
     """Test whether the loss is below the margin: exactly, where a test cannot be trusted."""
-    beside, tail = _beside(pair, margin, sign), trial.alpha / 2
+    surplus, tail = _surplus(pair, margin, sign), trial.alpha / 2
     gain = pair.sample._replace(values=sign * pair.sample.values)
     few = (gain.values != 0).sum() < statistics.FEW_USERS
     if few or _are_lost_hits(pair, gain) or _hardly_varies(gain):
         return _exact(pair, gain, margin, traits.width, tail)
-    above = _p_above(beside)
+    above = _p_above(surplus)
     if not isfinite(traits.width):
         return Side(above)
     worst = margin.size - traits.width
     if margin.relative:  # new − (1 − margin)·old, or (1 + margin)·old − new
         worst = margin.size * (traits.greatest if sign > 0 else traits.least) - traits.width
     said = notes.note("rare_losses", unit=pair.unit)
-    return rare_side(statistics.rare(beside, worst), 0.0, worst, above, tail, said)
+    return rare_side(statistics.rare(surplus, worst), 0.0, worst, above, tail, said)
 
 
 def _exact(pair: Pair, gain: Sample, margin: Bound, width: float, tail: float) -> Side:

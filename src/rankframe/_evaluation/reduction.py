@@ -228,12 +228,12 @@ def _reduced(
 def _of_relevant_rows(
     joined: Joined, reading: Reading, metrics: Sequence[RequestedMetric], *, first: bool
 ) -> _Reduction:
-    in_order = reading.needs_rank_order and not joined.tables.tied
+    by_rank = reading.needs_rank_order and not joined.tables.tied
     counts = joined.counts_show_duplicates and joined.tables.settings.unjudged != "drop"
-    count = first and in_order and counts
+    count = first and by_rank and counts
     rows = scope_rows.rows_of_scope(joined, reading)
     position = pl.col("block" if joined.tables.tied else "rank")
-    if in_order:  # for 1 M users × 10, counting distinct ranks would take a tenth longer
+    if by_rank:  # for 1 M users × 10, counting distinct ranks would take a tenth longer
         shared = pl.col(rank_order.SHARES_RANK).any()
     else:
         shared = guards.shares_rank(tied=joined.tables.tied)

@@ -144,19 +144,17 @@ def rows(
             tables_of = " or ".join(map(option, registry.COLUMNS[name].source))
             msg = f"a metric reads {name!r}: pass {tables_of}"
             raise RankingDataError(msg)
-    prepared, table = judgment.judge(tables), tables.run
-    kept = scope_rows.rows_of_scope(prepared, reading, missed=tables.has_truth)
+    joined, table = judgment.judge(tables), tables.run
+    kept = scope_rows.rows_of_scope(joined, reading, missed=tables.has_truth)
     unread = {name for name, column in registry.COLUMNS.items() if column.always_reserved}
     unread -= {*registry.BASIC, *reading.names, "subtopic"}
     kept = kept.drop(*rank_order.ORDER_COLUMNS, *unread, strict=False)
-    flags = _lists_flags(prepared) if reading.counts_judged or reading.counts_listed else []
+    flags = _lists_flags(joined) if reading.counts_judged or reading.counts_listed else []
     if tables.has_truth:
         flags.append(
-            judgment.rows_flag(
-                prepared, prepared.rows("relevant", graded=not reading.counts_judged)
-            )
+            judgment.rows_flag(joined, joined.rows("relevant", graded=not reading.counts_judged))
         )
-    checked = _guarded(kept, prepared, flags)
+    checked = _guarded(kept, joined, flags)
     beside = (truth, items, history, exclude)
     return adapters.to_caller_type(
         checked, like=frame, beside=beside, sort=[*table.keys, "rank", table.item]
@@ -262,13 +260,13 @@ def exposure(
         msg = "exposure reads what is relevant: pass truth= (user, item)"
         raise RankingDataError(msg)
     tables = readers.read_all(run, truth, by, settings, reads=(), run_alone=truth is None)
-    prepared, table = judgment.judge(tables), tables.run
-    share_rows.check_shares("exposure", kind, share_columns, prepared.inputs, table.item)
+    joined, table = judgment.judge(tables), tables.run
+    share_rows.check_shares("exposure", kind, share_columns, joined.inputs, table.item)
     if tables.tied:
         share_names.check_shares_in_ties("exposure", share_columns)
-    shares = share_rows.rows_of_shares(Shares(prepared, kind, table.by), share_columns)
+    shares = share_rows.rows_of_shares(Shares(joined, kind, table.by), share_columns)
     keys = [*(table.keys if over == "user" else table.by)]
-    value = share_rows.public_name(kind.of, prepared.inputs, table.item)
+    value = share_rows.public_name(kind.of, joined.inputs, table.item)
     names = dict(zip(share_columns, ("exposure", "share", "target"), strict=False))
     taken = {value, *names.values()} & {*keys} or {value} & {*names.values()}
     rules.raise_if_taken("exposure", sorted(taken), taken)
@@ -278,7 +276,7 @@ def exposure(
     if not isinstance(run, pl.LazyFrame):
         down = [*(False for _ in keys), True, False]
         kept = kept.sort(*keys, "exposure", value, descending=down)
-    checked = _guarded(kept, prepared, _lists_flags(prepared))
+    checked = _guarded(kept, joined, _lists_flags(joined))
     return adapters.to_caller_type(checked, like=run, beside=(truth, items, history, exclude))
 
 
@@ -389,10 +387,10 @@ ties, as rank('ordinal') does. Offending row: user=1, item=7, rank=1
     return adapters.with_names_as_text(frame, frame)
 
 
-def _lists_flags(prepared: Joined) -> list[pl.LazyFrame]:
-    return [guards.lists_flag(table) for table in prepared.tables.both]
+def _lists_flags(joined: Joined) -> list[pl.LazyFrame]:
+    return [guards.lists_flag(table) for table in joined.tables.both]
 
 
-def _guarded(rows: pl.LazyFrame, prepared: Joined, flags: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
-    every = [*judgment.table_flags(prepared), *flags, *judgment.input_flags(prepared)]
-    return guards.guarded(rows, every, partial(judgment.raise_broken, prepared))
+def _guarded(rows: pl.LazyFrame, joined: Joined, flags: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    every = [*judgment.table_flags(joined), *flags, *judgment.input_flags(joined)]
+    return guards.guarded(rows, every, partial(judgment.raise_broken, joined))

@@ -331,7 +331,7 @@ def _cumulated(nodes: tuple[Node, ...], option: Any) -> Node:
     return CallNode("cum_sum", nodes)
 
 
-def _joined(name: str, nodes: tuple[Node, ...]) -> Node:
+def _chained(name: str, nodes: tuple[Node, ...]) -> Node:
     first, *rest = nodes
     for node in rest:
         first = CallNode(name, (first, node))
@@ -340,7 +340,7 @@ def _joined(name: str, nodes: tuple[Node, ...]) -> Node:
 
 def _sum_of(nodes: tuple[Node, ...], _: Any) -> Node:
     """Add columns up, null as 0."""
-    return _joined("plus", tuple(CallNode("coalesce", (node, LiteralNode(0))) for node in nodes))
+    return _chained("plus", tuple(CallNode("coalesce", (node, LiteralNode(0))) for node in nodes))
 
 
 def _mean_of(nodes: tuple[Node, ...], option: Any) -> Node:
@@ -348,12 +348,12 @@ def _mean_of(nodes: tuple[Node, ...], option: Any) -> Node:
         CallNode("when", (CallNode("is_null", (node,)), LiteralNode(0), LiteralNode(1)))
         for node in nodes
     ]
-    return CallNode("divide", (_sum_of(nodes, option), _joined("plus", tuple(number))))
+    return CallNode("divide", (_sum_of(nodes, option), _chained("plus", tuple(number))))
 
 
 _WITH_OPTIONS: Mapping[str, Callable[[tuple[Node, ...], Any], Node]] = {
-    "AllHorizontal": lambda nodes, _: _joined("and", nodes),
-    "AnyHorizontal": lambda nodes, _: _joined("or", nodes),
+    "AllHorizontal": lambda nodes, _: _chained("and", nodes),
+    "AnyHorizontal": lambda nodes, _: _chained("or", nodes),
     "Clip": _clip,
     "CumSum": _cumulated,
     "IsBetween": _between,

@@ -1,6 +1,6 @@
 """What ``health`` counts in each table, and in two side by side.
 
-Columns that are made here begin with ``labels.PREFIX``, as no column of the caller does.
+Columns that are made here begin with ``PREFIX``, as no column of the caller does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from rankframe._request import labels
+from rankframe._request.labels import PREFIX
 from rankframe._request.types import Types
 from rankframe._tables import rank_order, readers, rules, side_tables
 from rankframe._tables.rules import Rule
@@ -21,11 +21,10 @@ from rankframe._tables.table import Table, Tables
 #: If a truth has more grades than this, only their number is reported.
 _MOST_GRADES = 20
 
-_INNER = labels.PREFIX
-_RANK, _LISTED, _ROWS, _MET = (f"{_INNER}{name}" for name in ("rank", "listed", "rows", "met"))
-_GAP, _CROWDED, _CONSTANT = (f"{_INNER}{name}" for name in ("gap", "crowded", "constant"))
-_RELEVANT, _FORM, _ALIKE = (f"{_INNER}{name}" for name in ("relevant", "form", "alike"))
-_FIRST, _FIRST_OF_ALL = f"{_INNER}first", f"{_INNER}first_of_all"
+_RANK, _LISTED, _ROWS, _MET = (f"{PREFIX}{name}" for name in ("rank", "listed", "rows", "met"))
+_GAP, _CROWDED, _CONSTANT = (f"{PREFIX}{name}" for name in ("gap", "crowded", "constant"))
+_RELEVANT, _FORM, _ALIKE = (f"{PREFIX}{name}" for name in ("relevant", "form", "alike"))
+_FIRST, _FIRST_OF_ALL = f"{PREFIX}first", f"{PREFIX}first_of_all"
 _all, _rank, _listed = pl.len(), pl.col(_RANK), pl.col(_LISTED)
 _met, _relevant = pl.col(_MET), pl.col(_RELEVANT)
 
@@ -153,10 +152,10 @@ def _of_lists_and_rules(
     rows, of, user = _rows_with(table, table.user), pl.col(_ROWS).sum(), pl.col(table.user)
     for rule in broken_rules:
         if rule.surplus is not None:
-            number = pl.col(f"{_INNER}{rule.what}")
-            columns.append(rule.surplus.cast(pl.Int64).alias(f"{_INNER}{rule.what}"))
+            number = pl.col(f"{PREFIX}{rule.what}")
+            columns.append(rule.surplus.cast(pl.Int64).alias(f"{PREFIX}{rule.what}"))
             # null items are only in their own count
-            held = rules.is_present(table, {table.item: table.item}.get(rule.column, table.user))
+            held = rules.is_present(table, rule.column if rule.column == table.item else table.user)
             sample = Sample(_shown(table), rows, held, rule.broken)
             least = user.filter(number > 0).min()
             counted.append(Measure(rule.what, number.sum(), of, least, table.user, sample))

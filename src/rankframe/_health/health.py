@@ -236,7 +236,7 @@ def _counted(
     for place, (section, values) in enumerate(zip(sections, filled, strict=True)):
         numbers = range(len(section.measures))
         rows += [_rows_of(section, values, n, examples.get((place, n))) for n in numbers]
-    return _in_order(rows, tables.run.by, schema)
+    return _sorted_rows(rows, tables.run.by, schema)
 
 
 def _groups(tables: Tables, order: tuple[str, pl.Enum] | None) -> pl.DataFrame | None:
@@ -348,7 +348,7 @@ _SIZES = "^(rows|users|items|grades|grade_.*)$"
 _OVERLAPS = "(_unknown_to_|_never_listed$|^unjudged_at_)"
 
 
-def _in_order(frames: Sequence[pl.DataFrame], by: Sequence[str], schema: Types) -> pl.DataFrame:
+def _sorted_rows(frames: Sequence[pl.DataFrame], by: Sequence[str], schema: Types) -> pl.DataFrame:
     """Sort problems, tables, groups and counts."""
     rows = pl.concat(frames, how="diagonal_relaxed")
     absent = [name for name in by if name not in rows.columns]

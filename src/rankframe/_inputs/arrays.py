@@ -123,7 +123,7 @@ def _best_of_slice(first: int, array: Array, ranking: _Ranking) -> _Best:
     if len(crowded):
         kept[crowded] = _exactly(values[crowded], bound[crowded], k, ranking.ties)
         columns, counts = _cells(kept)
-    columns, counts = _in_order(values, columns, counts, k, ranking.ties)
+    columns, counts = _best_first(values, columns, counts, k, ranking.ties)
     scores = array[np.repeat(np.arange(len(counts)), counts), columns]
     return _Best(counts, columns, scores.astype(_type_of_result(array), copy=False))
 
@@ -187,7 +187,7 @@ def _exactly(values: Array, bound: Array, k: int, ties: _Ties) -> Array:
     return above
 
 
-def _in_order(
+def _best_first(
     values: Array, columns: Array, counts: Array, k: int, ties: _Ties
 ) -> tuple[Array, Array]:
     """Sort the cells of each row by value, descending, equal ones by the order of ties; keep k."""

@@ -143,14 +143,14 @@ def from_lists(
         f".filter(pl.col({item!r}).list.len() > 0). users='truth' and 'judged' still count its "
         "user as a miss, 'run' and 'both' leave the user out"
     )
-    in_order = [two_lists.rule_of_scores(name, name, pl.element()) for name in lists[1:]]
+    score_rules = [two_lists.rule_of_scores(name, name, pl.element()) for name in lists[1:]]
     uneven_text = "scores and items differ in number: give each item one score"
 
     def checked(rows: pl.DataFrame) -> pl.DataFrame:
         empty = rows.filter(size.fill_null(0) == 0).select(user)
         rules.raise_if_any(empty, "frame of lists", item, empty_text)
         rules.raise_if_any(rows.filter(uneven).select(user), "frame of lists", score, uneven_text)
-        for rule in in_order:
+        for rule in score_rules:
             broken = rows.filter(rule.broken).select(user)
             rules.raise_if_any(broken, rule.table, rule.column, rule.text)
         return rows

@@ -189,7 +189,7 @@ def table(
         leaders = many_systems.leaders_of(values, confidence, tested, letters=letters)
     summary = means_of(values, trial, "table") if interval else summaries.description_of(values)
     systems = runs or _systems(frame, values.by)
-    means = _in_order(summary.collect(), values.by, systems, baseline)
+    means = _sorted_means(summary.collect(), values.by, systems, baseline)
     result = _marked(means, tested, values, digits, leaders)
     missed = sentences.missed_lines(
         means.select(
@@ -327,7 +327,7 @@ def _systems(frame: Frame, by: Sequence[str]) -> list[object]:
     return run.select(pl.col(by[0]).unique(maintain_order=True)).collect().to_series().to_list()
 
 
-def _in_order(
+def _sorted_means(
     means: pl.DataFrame, by: Sequence[str], names: Sequence[object], baseline: object
 ) -> pl.DataFrame:
     """Sort by segment, then the baseline first, then the systems in the caller's order."""

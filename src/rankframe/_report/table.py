@@ -107,7 +107,7 @@ def _groups(numbers: Numbers, system: object) -> list[Block]:
     blocks: list[Block] = []
     tables = {**numbers.segments, facts.RELEVANT: numbers.of_relevant}
     groups = {
-        name: _in_order(table.filter(pl.col(by) == pl.lit(system, table.schema[by])), name)
+        name: _sorted_table(table.filter(pl.col(by) == pl.lit(system, table.schema[by])), name)
         for by in [numbers.call.by]
         for name, table in tables.items()
         if table is not None and not table.is_empty()
@@ -144,7 +144,7 @@ def _groups(numbers: Numbers, system: object) -> list[Block]:
     return _drawn(*blocks)
 
 
-def _in_order(table: pl.DataFrame, name: str) -> pl.DataFrame:
+def _sorted_table(table: pl.DataFrame, name: str) -> pl.DataFrame:
     """Sort numbers that are text as numbers."""
     if table.schema[name] != pl.String:
         return table

@@ -118,7 +118,7 @@ def check_place_discount(
     return keywords.check_choice(name, value, choices, " or a number between 0 and 1")
 
 
-def _read_flag(text: str) -> bool:
+def _read_switch(text: str) -> bool:
     return {"true": True, "false": False}[text.lower()]
 
 
@@ -205,7 +205,7 @@ _TYPES: Mapping[Any, ParameterType] = {
     float: ParameterType(_check_number, float),
     float | None: ParameterType(_or_none(_check_positive), float),
     Signed: ParameterType(partial(_check_number, least=-math.inf), float),
-    bool: ParameterType(keywords.check_switch, _read_flag),
+    bool: ParameterType(keywords.check_switch, _read_switch),
     Gain: ParameterType(check_gain, gain_from),
     Discount: ParameterType(_check_discount, _read_discount),
     Levels: ParameterType(_check_levels, _read_levels),

@@ -41,9 +41,8 @@ class Joined:
     whole: pl.LazyFrame  # the run before ``exclude=`` removed rows
     truth: pl.LazyFrame
     inputs: Mapping[str, Table]  # the tables beside run and truth
-    id_ranges: IdRanges = field(
-        default_factory=dict[str, tuple[int, int]]
-    )  # of the truth, if known
+    # of the truth, if known
+    id_ranges: IdRanges = field(default_factory=dict[str, tuple[int, int]])
     groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
     run_in_rank_order: pl.LazyFrame | None = None  # the run, if ranking left it in rank order
 
@@ -114,7 +113,7 @@ class Joined:
             return self.run
         # read separately: otherwise the whole run waits in memory until the join begins
         narrow = replace(run, frame=run.frame.select(*run.keys, run.rank))
-        return _listed(_with_types(normalize_columns(narrow), run, run.keys, tables.types))
+        return _retrieved(_with_types(normalize_columns(narrow), run, run.keys, tables.types))
 
     @cached_property
     def numbered(self) -> Sequence[str]:
@@ -175,7 +174,7 @@ def judge(tables: Tables) -> Joined:
         return _judge_alone(tables, inputs)
     of_run, of_truth = tables.run, tables.truth
     run_in_rank_order = _ranked_alone(tables)
-    run = _listed(_rows(of_run, tables)) if run_in_rank_order is None else run_in_rank_order
+    run = _retrieved(_rows(of_run, tables)) if run_in_rank_order is None else run_in_rank_order
     truth, id_ranges = _rows(of_truth, tables), readers.id_ranges_of(of_run, of_truth)
     groups = None
     if tables.lacking:
@@ -194,11 +193,11 @@ def judge(tables: Tables) -> Joined:
 
 
 def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Joined:
-    """Take apart a judged table, or take a run alone."""
+    """Split a judged table, or take a run alone."""
     table = tables.run
     rows = _rows(table, tables)
     items = _one_row_per_item(rows, table)
-    whole = _listed(items)
+    whole = _retrieved(items)
     run = _moved_up(whole, tables, inputs)
     if not tables.has_truth:
         return _alone(tables, run, whole, inputs)
@@ -206,10 +205,8 @@ def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Joined:
     if tables.exclusions:
         rows = _with_ranks_of(run, rows, table)
         items = _with_ranks_of(run, items, table) if tables.has_subtopics else rows
-    truth, id_ranges = (
-        items.filter(pl.col("relevance").is_not_null()),
-        readers.id_ranges_of(table, table),
-    )
+    truth = items.filter(pl.col("relevance").is_not_null())
+    id_ranges = readers.id_ranges_of(table, table)
     plans |= {"_table": rows, "_items": items, "_ranked_truth": truth}
     return Joined(tables, run, whole, truth, inputs, id_ranges).with_plans(**plans)
 
@@ -273,7 +270,7 @@ def _ranked_alone(tables: Tables) -> pl.LazyFrame | None:
     return rank_order.ranked_alone(run, tables.types, single_precision=single_precision)
 
 
-def _listed(rows: pl.LazyFrame) -> pl.LazyFrame:
+def _retrieved(rows: pl.LazyFrame) -> pl.LazyFrame:
     return rows.filter(pl.col("rank").is_not_null())
 
 
@@ -309,10 +306,10 @@ def _without_excluded(
     return rows
 
 
-def _with_ranks_of(run: pl.LazyFrame, joined: pl.LazyFrame, table: Table) -> pl.LazyFrame:
+def _with_ranks_of(run: pl.LazyFrame, rows: pl.LazyFrame, table: Table) -> pl.LazyFrame:
     """Set the ranks of a judged table to those of the run, null where it lacks them."""
     placed = ["rank", *(["tied"] if table.tied else [])]
-    ranked = joined.drop(placed).join(run.select(*table.ids, *placed), on=table.ids, how="left")
+    ranked = rows.drop(placed).join(run.select(*table.ids, *placed), on=table.ids, how="left")
     return ranked.filter(_is_held(table.item))
 
 

@@ -243,11 +243,9 @@ def in_rank_order(
         place = (pl.col("rank") - 1).clip(upper_bound=PLACES - 1).fill_null(miss)
         ordered = _ordered(rows, keys, types, pl.col(GROUP) + place, numbered=numbered)
     else:
-        ordered_by_ranges = _by_id_ranges(rows, keys, item, types, id_ranges)
+        by_ranges = _by_id_ranges(rows, keys, item, types, id_ranges)
         place = (pl.col("rank") - 1 + _FIRST).fill_null(number)
-        ordered = (
-            _ordered(rows, keys, types, place) if ordered_by_ranges is None else ordered_by_ranges
-        )
+        ordered = _ordered(rows, keys, types, place) if by_ranges is None else by_ranges
     above = pl.col(_KEY) == pl.col(_KEY).shift(1)
     placed = ordered.with_columns(
         (above & (_row != pl.col(_START))).alias(SHARES_RANK),
@@ -276,9 +274,8 @@ def _by_id_ranges(
     if not {user, item, "rank"} <= id_ranges.keys() or id_ranges[item][0] < 0:
         return None
     first, last = id_ranges[user]
-    half = (
-        1 << max(id_ranges["rank"][1], id_ranges[item][1] + 1, 1).bit_length()
-    )  # hits, then misses
+    deepest = max(id_ranges["rank"][1], id_ranges[item][1] + 1, 1)
+    half = 1 << deepest.bit_length()  # hits, then misses
     if (last - first + 1) * 2 * half > _LAST:
         return None
     place = (pl.col("rank") - 1).fill_null(pl.col(item).cast(pl.Int64) + half)

@@ -175,7 +175,7 @@ def as_frame(  # pyright: ignore[reportGeneralTypeIssues]  # only FrameT has a d
         return cast("FrameT", runs), keywords.group_names(by), columns  # it is refused later
     else:
         run = cast("FrameT", runs)
-        table = _in_order(run) if whole else run
+        table = _by_order_of_names(run) if whole else run
     names = adapters.column_names(table, "run")
     groups, columns = with_model(names, by, columns)
     if compares is not None:
@@ -235,7 +235,7 @@ def check_model(
     raise ValueError(Problem(msg))
 
 
-def _in_order(frame: FrameT) -> FrameT:
+def _by_order_of_names(frame: FrameT) -> FrameT:
     """Let the names of runs that ``runs.stack`` stacked have their order."""
     order = adapters.order_of(frame)
     if order is None or not isinstance(frame, pl.DataFrame | pl.LazyFrame):

@@ -78,13 +78,13 @@ def _grade_or_0(_keys: Sequence[str]) -> pl.Expr:
     return terms.relevance.clip(lower_bound=0)
 
 
-_given_in_order = partial(registry.given_column, in_ties="both", down_to_rank=True)
-_given_in_order(
+_given_by_rank = partial(registry.given_column, in_ties="both", down_to_rank=True)
+_given_by_rank(
     "ideal_place",
     "Number of the row among the user's rows in rank order, as a position in the ideal list",
     form=_place_by_grade,
 )
-_given_in_order(
+_given_by_rank(
     "ideal_relevance",
     "The grade at that position of the ideal list; 0 past its end",
     form=_grade_or_0,

@@ -158,7 +158,7 @@ _OF_PAIRS: dict[str, Any] = {
     parameters={"of": (OptionalColumn, None)},
     **_OF_PAIRS,
 )
-def _above(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
+def _sums_above(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Add up, down each list, what the values of the items above have in common with its own."""
     items, item, keys = rows.joined.inputs["items"], rows.joined.item, rows.keys
     by_column: dict[str, dict[str, str]] = {}
@@ -192,7 +192,7 @@ def _with_distances(
     # most runs are in order; checking this takes a twentieth of the time of a sort
     places = items.select(*on, place)
     listed = listed.join(places, on=on, maintain_order="left")
-    if not _in_order(listed, [*keys, "rank"]):
+    if not _are_sorted(listed, [*keys, "rank"]):
         listed = listed.sort(*keys, "rank")
     new = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
     first = listed.select(new.fill_null(value=True)).to_series()
@@ -207,7 +207,7 @@ def _with_distances(
     return rows.join(distance_rows, on=row, how="left", maintain_order="left").drop(row)
 
 
-def _in_order(rows: pl.DataFrame, columns: Sequence[str]) -> bool:
+def _are_sorted(rows: pl.DataFrame, columns: Sequence[str]) -> bool:
     """Return whether rows are sorted by these columns; with a null, return False."""
     if rows.select(pl.any_horizontal(pl.col(columns).has_nulls())).item():
         return False

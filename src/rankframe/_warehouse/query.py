@@ -313,7 +313,7 @@ class _Query:
                 texts[metric.name] = ColumnText(name, "float" if dtype == "bool" else dtype)
             columns.append(text if text == name else f"{text} AS {name}")
         joins = [f"\nLEFT JOIN {v.name} USING ({self.keys})" for v in every if v.name != spine]
-        return f"SELECT\n  {_listed(columns)}\nFROM {spine}{''.join(joins)}", texts
+        return f"SELECT\n  {_on_lines(columns)}\nFROM {spine}{''.join(joins)}", texts
 
     def _means(
         self, per_user: str, names: Mapping[str, str], texts: Mapping[str, ColumnText]
@@ -327,8 +327,8 @@ class _Query:
             columns.append(f"{mean} AS {self.dialect.name_of(names[metric.name])}")
         keys = self.dialect.listed(by)
         if not by:
-            return f"SELECT\n  {_listed(columns)}\nFROM {per_user}", []
-        final = f"SELECT\n  {_listed([keys, *columns])}\nFROM {per_user}\nGROUP BY {keys}"
+            return f"SELECT\n  {_on_lines(columns)}\nFROM {per_user}", []
+        final = f"SELECT\n  {_on_lines([keys, *columns])}\nFROM {per_user}\nGROUP BY {keys}"
         lacks_all = {*by} == {*sources.lacking}
         if self.users in ("truth", "judged") and lacks_all:
             return final, []  # each group has all users of the truth, so that none is without users
@@ -339,11 +339,11 @@ class _Query:
             ctes.append(Cte(groups, comment, f"  {self._groups(by)}"))
         columns = [keys, f"COALESCE({users}, 0) AS {users}"]
         columns += self.dialect.names_of(names[m.name] for m in self.question.requested)
-        text = f"SELECT\n  {_listed(columns)}\nFROM {groups}\nLEFT JOIN {means} USING ({keys})"
+        text = f"SELECT\n  {_on_lines(columns)}\nFROM {groups}\nLEFT JOIN {means} USING ({keys})"
         return text, ctes
 
 
-def _listed(columns: Sequence[str]) -> str:
+def _on_lines(columns: Sequence[str]) -> str:
     return ",\n  ".join(columns)
 
 

@@ -70,16 +70,16 @@ def values_of(
     reduced: dict[str, Node] = {}
     for metric in metrics:
         try:
-            tree = _within(trees.read(metric.expr), tuple(map(ColumnNode, sources.keys)))
+            tree = _with_keys(trees.read(metric.expr), tuple(map(ColumnNode, sources.keys)))
             reduced[metric.name] = scope.reduced(tree, metric.name)
         except ValueError as error:
             raise untranslated.error(metric.name, str(error)) from None
     return scope.values(reduced)
 
 
-def _within(node: Node, keys: tuple[Node, ...]) -> Node:
+def _with_keys(node: Node, keys: tuple[Node, ...]) -> Node:
     """Take the windows of an expression within one user's list, as ``evaluate`` does."""
-    node = trees.changed(node, lambda below: _within(below, keys))
+    node = trees.changed(node, lambda below: _with_keys(below, keys))
     if isinstance(node, Over):
         return Over(node.value, (*keys, *(k for k in node.keys if k not in keys)), node.order)
     if isinstance(node, CallNode) and node.name == "is_duplicated":

@@ -293,7 +293,7 @@ def disparity_at(
     0.4583
     """
     keywords.check_fraction("disparity_at: alpha", alpha)
-    return _apart(_share(k, of, over, discount), _target(k, of, over, target), distance, alpha)
+    return _distance(_share(k, of, over, discount), _target(k, of, over, target), distance, alpha)
 
 
 @labelled(
@@ -352,7 +352,7 @@ def miscalibration_at(
     """
     keywords.check_fraction("miscalibration_at: alpha", alpha)
     share, target = _share(k, of, "user", discount), _target(k, of, "user", "history")
-    return _apart(share, target, distance, alpha)
+    return _distance(share, target, distance, alpha)
 
 
 @labelled("awrf", in_words="Do providers receive the share of attention that they should?")
@@ -402,7 +402,7 @@ def awrf_at(
     >>> round(run.rank.evaluate(rf.metrics.awrf_at(2), items=items).item(0, "awrf@2"), 4)
     0.7925
     """
-    apart = _apart(_share(k, of, over, discount), _target(k, of, over, target), "js", 0.01)
+    apart = _distance(_share(k, of, over, discount), _target(k, of, over, target), "js", 0.01)
     return 1 - log(2) * apart
 
 
@@ -518,7 +518,7 @@ def ee_relevance_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     1.0
     """
     keywords.check_fraction("p", p)
-    return _where_relevant((_exposure(k, "shown", "user", p) * _due(p)).sum())
+    return _where_relevant((_exposure(k, "shown", "user", p) * _target_exposure(p)).sum())
 
 
 @labelled(
@@ -556,7 +556,7 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     0.5
     """
     keywords.check_fraction("p", p)
-    return _where_relevant(((_exposure(k, "shown", "user", p) - _due(p)) ** 2).sum())
+    return _where_relevant(((_exposure(k, "shown", "user", p) - _target_exposure(p)) ** 2).sum())
 
 
 # ------------------------------------------------------------------ building blocks
@@ -583,7 +583,7 @@ def _target(k: int | None, of: str | None, over: str, what: str) -> pl.Expr:
     return pl.when(target.sum() > 0).then(target / target.sum())
 
 
-def _apart(share: pl.Expr, target: pl.Expr, distance: str, alpha: float) -> pl.Expr:
+def _distance(share: pl.Expr, target: pl.Expr, distance: str, alpha: float) -> pl.Expr:
     """Distance between two distributions, null where one of them is missing."""
     p, q = target, share.fill_null(0.0)
     ratio = (q / p).filter(p > 0)
@@ -609,7 +609,7 @@ def _divergence(p: pl.Expr, q: pl.Expr) -> pl.Expr:
     return pl.when(p > 0).then(p * (p / q).log(2)).sum()
 
 
-def _due(p: float) -> pl.Expr:
+def _target_exposure(p: float) -> pl.Expr:
     """The target exposure of an item: that of all items of its grade, shared equally."""
     wanted = pl.col("target(shown;user;truth)") > 0
     # these columns add the listed and judged items of any rank as rows; other metrics add more

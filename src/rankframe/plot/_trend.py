@@ -196,7 +196,7 @@ def over_time(
     if {*ends} <= {*rows.columns}:
         ends = {name: pl.col(name) for name in ends}
     table = rows.select(
-        _in_order(rows[time]).alias("time"),
+        _dates_of(rows[time]).alias("time"),
         sentences.text_of(rows, groups).fill_null("all").alias("system"),
         "users",
         "mean",
@@ -213,7 +213,7 @@ def over_time(
     )
 
 
-def _in_order(when: pl.Series) -> pl.Series:
+def _dates_of(when: pl.Series) -> pl.Series:
     """Read text as dates; other text is in the order of its rows."""
     if when.dtype != pl.String:
         return when
