@@ -333,7 +333,7 @@ def test_cure_of_a_duplicate_gives_the_right_value_when_pasted(by, kind):
     with pytest.raises(rf.RankingDataError, match="duplicate") as raised:
         rf.check(frame, truth=truth, by=by, rank="place", **names).collect()
     cure = re.search(r"keep the best row of each item: (run\..*)\. Offending", str(raised.value))[1]
-    mended = eval(cure, {"run": frame})
+    mended = eval(cure, {"run": frame, "rf": rf})
     got = rf.evaluate(mended, "recall@2", "rr", truth=truth, by=by, rank="place", **names)
     *_, recall, rr = pl.DataFrame(got.collect() if kind == "lazy" else got).row(0)
     assert (recall, rr) == (1.0, 0.5)

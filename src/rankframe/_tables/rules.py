@@ -276,14 +276,14 @@ def _cure_of_duplicates(table: Table) -> str:
     best, first, last = repr(table.rank), "", ""
     if table.rank is None:
         best, first, last = repr(table.score), "descending=True, ", ", ascending=False"
-    kept = f".unique({row}, keep='first', maintain_order=True){_closing(table, 'rank')}"
+    kept = f".unique({row}, keep='first', maintain_order=True){_closing(table)}"
     call = f": {name}.sort({best}, {first}nulls_last=True){kept}"
-    kept = f".drop_duplicates({row}){_closing(table, 'ranking')}"
+    kept = f".drop_duplicates({row}){_closing(table, pandas=True)}"
     call = code(call, f": {name}.sort_values({best}{last}){kept}")
     return f"{_of_several(table)}keep the best row of each item{call}"
 
 
-def _closing(table: Table, namespace: str) -> str:
+def _closing(table: Table, *, pandas: bool = False) -> str:
     """Return the call that closes the gaps that dropped rows leave in ranks."""
     if table.rank is None:
         return ""
@@ -292,9 +292,10 @@ def _closing(table: Table, namespace: str) -> str:
     options: dict[str, object] = {"by": table.by} if table.by else {}
     options |= {"close_gaps": True, **own}
     named = ", ".join(f"{name}={value!r}" for name, value in options.items())
-    columns = "columns=" * (namespace == "ranking")
+    # the accessor of pandas needs an import of its own
+    call, columns = (".pipe(rf.with_rank, ", "columns=") if pandas else (".rank.with_rank(", "")
     renamed = "" if table.rank == "rank" else f".rename({columns}{{'rank': {table.rank!r}}})"
-    return f".{namespace}.with_rank({named}){renamed}"
+    return f"{call}{named}){renamed}"
 
 
 def _of_several(table: Table) -> str:
