@@ -428,20 +428,20 @@ def _normed(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:
 
 def _missing_tables(
     kind: Distribution, names: Iterable[str], inputs: Mapping[str, Table]
-) -> str | None:
-    """Return the name of a table that shares need and that is missing."""
+) -> tuple[str, ...]:
+    """Name the tables, one of which shares need, if all are missing."""
     names = list(names)
     targets = [share for share in share_names.parsed(names) if share.word == "target"]
     whats = {share.weight for share in targets if not share_names.is_even(share)}
     if kind.of not in ("item", "shown") and "items" not in inputs:
-        return "items"
+        return ("items",)
     if whats & {"history", "candidates"} and "history" not in inputs:
-        return "history"
+        return ("history",)
     counts = whats & {"catalogue", "uniform", "candidates"}
     counts |= {name for name in names if name.startswith("values(")}
     if (counts or (kind.over == "all" and kind.of != "shown")) and not _has_catalogue(inputs):
-        return "items or history"
-    return None
+        return ("items", "history")
+    return ()
 
 
 def _is_joined(kind: Distribution, inputs: Mapping[str, Table]) -> bool:
