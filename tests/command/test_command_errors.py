@@ -108,6 +108,9 @@ check run truth --by day
 check run plain --relevance gain
 check folds truth
 health run truth -k 0
+health run truth --by day
+health judged truth
+health every truth
 compare run other truth -m map --baseline none
 compare run other truth -m map --by day
 compare run other truth -m num_q
@@ -267,6 +270,22 @@ def test_what_the_caller_wrote_is_not_rewritten(tmp_path, monkeypatch):
         "--rank, or name a score with --score"
     )
     assert said_by(["evaluate", "truth=1.csv", "truth.parquet"]) == "truth=1.csv: no such file"
+    value, day = "by='x=y'", "day='a=b'"
+    groups = RUN.with_columns(pl.lit(value).alias(day))
+    groups.with_columns(rank=0).write_parquet("zero.parquet")
+    pl.concat([groups, groups]).write_parquet("twice.parquet")
+    for name, said in (
+        ("zero", "run, column 'rank': a rank that is not an integer ≥ 1: "),
+        (
+            "twice",
+            f"run, column 'item': duplicate ({day}, user, item): name a column of models in "
+            "--model, of folds or days in --by; ",
+        ),
+    ):
+        for command in ("check", "evaluate"):
+            got = said_by([command, f"{name}.parquet", "truth.parquet", "--by", day])
+            assert got.startswith(said)
+            assert f'Offending row: {day}="{value}", user=1, item=10, rank=' in got
 
 
 def test_an_error_keeps_what_it_says_to_each_reader():

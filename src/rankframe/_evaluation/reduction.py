@@ -185,7 +185,8 @@ def _checks(
         doubts.warn_of_equal_scores(tables[0])
         if reads_relevance:
             for system, error in rules.unmatched_systems(tables):
-                errors.warn(f"{'' if system is None else f'{tables[0].model} {system!r}: '}{error}")
+                of = "" if system is None else f"{tables[0].model} {system!r}: "
+                errors.warn(of + errors.marked(error))
 
     raisers.append(warn_of_rows)
     return Checks(flags, [reduction.flag for reduction in reductions], raisers, raise_global)

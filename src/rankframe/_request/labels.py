@@ -22,7 +22,7 @@ import polars as pl
 
 from rankframe._request import keywords, parameters, registry, share_names, wrong_keywords
 from rankframe._request.share_names import Distribution
-from rankframe.errors import Problem, code, option, wording
+from rankframe.errors import Problem, code, marked, option, wording
 from rankframe.presets import Defaults
 
 Metric: TypeAlias = str | pl.Expr | Sequence[str | pl.Expr]
@@ -654,8 +654,8 @@ def _called(parsed: ParsedLabel, defaults: _CheckedDefaults = _NO_DEFAULTS) -> M
     try:
         return MetricCall(parsed.entry, _checked(parsed.entry.function, (), options))
     except TypeError as error:  # a cut-off or parameter that the label leaves out
-        msg = f"metric {parsed.label!r}: {error}"
-        raise ValueError(msg) from None
+        msg = f"metric {parsed.label!r}: {marked(error)}"
+        raise ValueError(Problem(msg)) from None
 
 
 def _with_defaults(

@@ -30,6 +30,7 @@ from rankframe._warehouse.dialects import Dialect
 from rankframe._warehouse.printing import ColumnText, Printer
 from rankframe._warehouse.steps import Cte, Steps, select, simplified
 from rankframe._warehouse.tables import Sources
+from rankframe.errors import marked
 
 #: Metrics, and values of options, in which items that were not retrieved count; tests hold the
 #: others to their values.
@@ -73,7 +74,7 @@ def values_of(
             tree = _with_keys(trees.read(metric.expr), tuple(map(ColumnNode, sources.keys)))
             reduced[metric.name] = scope.reduced(tree, metric.name)
         except ValueError as error:
-            raise untranslated.error(metric.name, str(error)) from None
+            raise untranslated.error(metric.name, marked(error)) from None
     return scope.values(reduced)
 
 

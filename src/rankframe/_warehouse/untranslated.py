@@ -5,12 +5,13 @@ from __future__ import annotations
 from rankframe._request import keywords, registry
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables.table import Tables
+from rankframe.errors import Problem
 
 
 def error(name: str, reason: str) -> ValueError:
     """Make the error of a metric that SQL cannot say."""
     msg = f"metric {name!r} has no form in SQL: {reason}; rf.evaluate computes it"
-    return ValueError(msg)
+    return ValueError(Problem(msg))
 
 
 def refuse_metric(metric: RequestedMetric) -> None:
