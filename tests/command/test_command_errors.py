@@ -278,8 +278,8 @@ def test_what_the_caller_wrote_is_not_rewritten(tmp_path, monkeypatch):
         ("zero", "run, column 'rank': a rank that is not an integer ≥ 1: "),
         (
             "twice",
-            f"run, column 'item': duplicate ({day}, user, item): name a column of models in "
-            "--model, of folds or days in --by; ",
+            f"run, column 'item': duplicate ({day}, user, item): name a column of folds or "
+            f'days in --by after "{day}"; otherwise keep the best row of each item. ',
         ),
     ):
         for command in ("check", "evaluate"):
