@@ -326,6 +326,8 @@ def test_lists_in_order_break_the_same_rules(as_if_large, column, message):
 @pytest.mark.parametrize("by", [(), ("model",)])
 @pytest.mark.parametrize("kind", ["clone", "lazy", "to_pandas"])
 def test_cure_of_a_duplicate_gives_the_right_value_when_pasted(by, kind):
+    if kind == "to_pandas":
+        import rankframe.pandas  # noqa: F401
     run = pl.DataFrame({"uid": [1] * 3, "doc": [*"aab"], "place": [1, 2, 3], "model": ["m"] * 3})
     names = {"user": "uid", "item": "doc"}
     frame = getattr(run, kind)()

@@ -330,6 +330,8 @@ def test_order_of_scopes():
         (("hits", "judged"), "judged"),
         (("judged", "listed", "hits"), "listed"),
         (("nonrelevant", "retrieved"), "relevant"),
+        (("subtopic_hits", "hits"), "relevant"),
+        (("subtopic_hits", "judged"), "judged"),
     ]:
         assert reading_of(names).scope == scope
 
@@ -537,3 +539,12 @@ def test_column_with_parameters_is_a_call():
     for name in ["within(0)", "gains(x)", "rank(3)", "tail(2)", "share(a;all)", "discounts(3;0.5)"]:
         with pytest.raises(ValueError, match="is not a parameter of"):
             registry.read_parameters(name)
+
+
+def test_parameters_of_a_column_are_those_that_it_declares():
+    with pytest.raises(TypeError, match="'discounts' has no parameter 'by': it has k, base, disc"):
+        registry.name("discounts", k=10, by=2.0)
+    for unread in (str, list[int], {}):
+        with pytest.raises(TypeError, match="'twice', parameter 'k': labels cannot read"):
+            registry.given_column("twice", "a rank", parameters={"k": (unread, None)})
+    assert "twice" not in COLUMNS

@@ -603,7 +603,7 @@ def _numbers_of(
             *tested.notes[place],
             *notes_of_users(pair, weighted=values.weights is not None),
             *sentences.notes_of_lists(missed, len(pair.difference), names, least=0),
-            None if trial.undecided else margins.note_of(within),  # a gate says why
+            None if trial.undecided else margins.note_of_evidence(within),  # a gate says why
             doubt,
         ]
         if pair.metric in trial.margins:

@@ -7,7 +7,7 @@ gate, which have one answer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankframe._comparison import decision, notes, system_pairs, trials
@@ -112,7 +112,7 @@ def numbers_of(
     own = below if higher_is_better is False else above
     within = nan if higher_is_better is None else own.p
     return {
-        "p_equivalent": nan if above.p != above.p else max(below.p, above.p),
+        "p_equivalent": nan if isnan(above.p) else max(below.p, above.p),
         "p_not_worse": within,
         decision.P_WITHIN: within,
         decision.P_BEYOND: beyond,
@@ -120,12 +120,12 @@ def numbers_of(
     }
 
 
-def note_of(numbers: dict[str, Any]) -> Note | None:
+def note_of_evidence(numbers: dict[str, Any]) -> Note | None:
     """Note what decides a margin beside a test, or why it is not tested."""
     said = notes.unpacked(numbers.get(decision.EVIDENCE))
     if not said or said[0].kind in trials.UNTESTED:  # the row has such a note
         return None
-    untested = numbers["p_equivalent"] != numbers["p_equivalent"]
+    untested = isnan(numbers["p_equivalent"])
     return notes.with_lead(said[0], "margin not tested") if untested else said[0]
 
 
@@ -168,7 +168,7 @@ def _baseline(pair: Pair) -> Sample:
 def _p_above(sample: Sample) -> float:
     """Test whether a mean is above 0; values that are all 0 are not."""
     p = float(statistics.p_above(sample))
-    return 1.0 if p != p else p
+    return 1.0 if isnan(p) else p
 
 
 def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) -> Side:

@@ -445,7 +445,7 @@ def _sampled(
     unit = "user" if group.clusters is None else "cluster"
     column = _column(group.rows, metric)
     of_users, returning, of_group = _sample(column, group)
-    if weights is not None and not len(of_users.values) and (column == column).any():
+    if weights is not None and not len(of_users.values) and not np.isnan(column).all():
         user_columns.raise_no_weight(weights, metric.name)
     sample = of_users
     if of_group is not None and _has_interval(metric, of_users):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import comb, isfinite, nan
+from math import comb, isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -91,7 +91,7 @@ def _row(
     if margin is not None:
         numbers |= _of_margin(overlap, groups, of_groups, margin, traits, numbers, trial)
         if trial.undecided is None and overlap is not None:
-            said.append(margins.note_of(numbers))
+            said.append(margins.note_of_evidence(numbers))
     means = numbers["difference"], numbers["baseline_mean"]
     shares, doubt = pair_tests.shares_of(*means, interval)
     numbers |= shares
@@ -185,7 +185,7 @@ def _of_margin(
     beyond = of_zero[decision.P_BEYOND]
     share, size = (margin.size, 0.0) if margin.relative else (0.0, margin.size)
     alike = _no_spread(groups, names) if overlap is None else None
-    if not margin.size and beyond == beyond:
+    if not margin.size and not isnan(beyond):
         return {**of_zero, decision.EVIDENCE: notes.packed([alike])}
     if overlap is None:  # without a spread, the exact test of the difference is that of its bound
         loss = -sign * numbers["difference"] - share * numbers["baseline_mean"]

@@ -30,13 +30,13 @@ class _Reduction(NamedTuple):
     rows: pl.LazyFrame
     types: dict[str, pl.DataType]
     flag: Flag
-    counted: bool = False  # whether the surplus counts the relevant rows
+    counted: bool = False  # whether the balance counts the relevant rows
 
 
 class RowChoice(NamedTuple):
     """Which rows a metric reduces, and which of them are relevant to it."""
 
-    scope: Scope | Distribution
+    scope: Scope | Distribution  # of shares, those of which attribute
     relevant_at: float | None
 
 
@@ -244,11 +244,11 @@ def _of_relevant_rows(
     names = [*joined.keys, *(metric.name for metric in metrics)]
     types = _types_of(lists, rows, names, metrics, tied=joined.tables.tied)
     broken = pl.any_horizontal(guards.any_violation(count=count), *infinite(types, joined.keys))
-    surplus = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
+    balance = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
     doubt = guards.any_doubt(joined.tables.both, joined.tables.users)
     if first and _keeps_hits(joined):
         names.append(guards.HIT)
-    return _Reduction(lists.select(names), types, Flag(lists, broken, surplus, doubt), count)
+    return _Reduction(lists.select(names), types, Flag(lists, broken, balance, doubt), count)
 
 
 def _keeps_hits(joined: Joined) -> bool:

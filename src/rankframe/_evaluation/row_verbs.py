@@ -381,7 +381,7 @@ ties, as rank('ordinal') does. Offending row: user=1, item=7, rank=1
         doubts.warn_of_equal_scores(tables.run)
 
     if isinstance(frame, pl.LazyFrame):
-        always = pl.LazyFrame({"suspect": [True], "surplus": [0]})
+        always = pl.LazyFrame({"suspect": [True], "balance": [0]})
         return adapters.to_caller_type(guards.guarded(frame, [always], raise_broken), like=frame)
     raise_broken()
     return adapters.with_names_as_text(frame, frame)

@@ -72,7 +72,8 @@ class UnknownNodeError(ValueError):
 def read(expr: pl.Expr) -> Node:
     """Read an expression."""
     tree = _tree(expr)
-    if any(isinstance(n, LiteralNode) and n.value != n.value for n in every_node(tree)):
+    literals = (node.value for node in every_node(tree) if isinstance(node, LiteralNode))
+    if any(isinstance(value, float) and math.isnan(value) for value in literals):
         _refuse_infinity(expr)
     for node in every_node(tree):
         if isinstance(node, CallNode) and node.name in _SEEN_ONLY:

@@ -29,7 +29,7 @@ class Flag(NamedTuple):
 
     frame: pl.LazyFrame
     suspect: pl.Expr
-    surplus: pl.Expr
+    balance: pl.Expr
     doubt: pl.Expr
 
 

@@ -12,7 +12,10 @@ _relevance = pl.col("relevance")
 
 
 def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
-    """The gain of a grade: 0 for an unmapped grade ≤ 0, NaN for an unmapped grade > 0."""
+    """The gain of a grade: 0 for an unmapped grade ≤ 0, NaN for an unmapped grade > 0.
+
+    ``"binary"`` reads ``relevant`` whatever ``of`` is.
+    """
     if gain == "binary":
         return pl.col("relevant").cast(pl.Float64)
     grade = of.cast(pl.Float64).clip(lower_bound=0)

@@ -18,8 +18,10 @@ import polars as pl
 from rankframe._request import keywords, parameters, wrong_keywords
 from rankframe._request.parameters import ParameterType
 
-#: The rows that a metric reduces. Each of the first three contains the one before; shares are those
-#: of an attribute's values in the lists.
+#: The rows of one user that a metric reduces: the items of grade > 0, retrieved or not; all rows of
+#: the truth; the rows of the list alone; one row per subtopic of an item of grade > 0; or one per
+#: value of an attribute, such as a genre, with its share of the exposure. The widest scope of the
+#: columns that a metric reads is its own (``reading_of``); which shares, ``distribution_of`` finds.
 Scope: TypeAlias = Literal["relevant", "judged", "listed", "subtopic", "shares"]
 #: Whether a column exists both with ranks and with blocks of equal scores, or with only one of
 #: them.
@@ -94,7 +96,7 @@ COLUMNS: dict[str, Column] = {}
 
 def given_column(name: str, meaning: str, **fields: Any) -> None:
     """Declare a column that the rows have already."""
-    COLUMNS[name] = Column(name, meaning, **fields)
+    _declare(Column(name, meaning, **fields))
 
 
 def column(**fields: Any) -> Callable[[Derive], Derive]:
@@ -102,7 +104,7 @@ def column(**fields: Any) -> Callable[[Derive], Derive]:
 
     def declare(derive: Derive) -> Derive:
         name, meaning = _described(derive)
-        COLUMNS[name] = Column(name, meaning, derive=derive, **fields)
+        _declare(Column(name, meaning, derive=derive, **fields))
         return derive
 
     return declare
@@ -113,10 +115,21 @@ def joined_column(name: str = "", meaning: str = "", **fields: Any) -> Callable[
 
     def declare(join: Join) -> Join:
         own = (name, meaning) if name else _described(join)
-        COLUMNS[own[0]] = Column(*own, join=join, **fields)
+        _declare(Column(*own, join=join, **fields))
         return join
 
     return declare
+
+
+def _declare(column: Column) -> None:
+    for key, (annotation, *_) in column.parameters.items():
+        try:
+            parameters.type_of(annotation)
+        except (LookupError, TypeError):
+            msg = f"column {column.name!r}, parameter {key!r}: labels cannot read {annotation!r}: "
+            msg += "take a type of _request/parameters.py"
+            raise TypeError(msg) from None
+    COLUMNS[column.name] = column
 
 
 def _described(function: Callable[..., Any]) -> tuple[str, str]:
@@ -218,9 +231,9 @@ def _reading(read: frozenset[str], has_subtopics: bool, inputs: frozenset[str]) 
             columns[name] = column
             pending += sources_of(name)
     scopes: list[Scope] = ["relevant", *(column.scope for column in columns.values())]
-    widest = max(scopes, key=lambda scope: _WIDTHS[scope])
-    split = has_subtopics and "subtopic" in scopes
-    scope: Scope = "subtopic" if split else "relevant" if widest == "subtopic" else widest
+    scope = max(scopes, key=lambda scope: _WIDTHS[scope])  # the first of several
+    if has_subtopics and "subtopic" in scopes:
+        scope = "subtopic"
     return Reading(read | outside, columns, scope)
 
 
@@ -371,8 +384,12 @@ BASIC = (
 
 def name(word: str, **values: object) -> str:
     """Write the name of a column with its parameters: ``gains``, or ``gains(exponential)``."""
-    parameters_of = COLUMNS[word].parameters.items()
-    return _written(word, [values.get(key, *default) for key, (_, *default) in parameters_of])
+    declared = COLUMNS[word].parameters
+    if unknown := sorted(values.keys() - declared.keys()):
+        known = ", ".join(declared) or "none"
+        msg = f"column {word!r} has no parameter {unknown[0]!r}: it has {known}"
+        raise TypeError(msg)
+    return _written(word, [values.get(key, *default) for key, (_, *default) in declared.items()])
 
 
 def _written(word: str, values: Sequence[object]) -> str:

@@ -1,8 +1,19 @@
 """Flags: cheap checks inside a plan, which raise the thorough message when the plan runs.
 
 Stage of the pipeline: rules become flags, plans of one row, and ``guarded`` adds them to a result.
-A flag has three columns: ``suspect``, a rule may be broken; ``surplus``, a number of rows whose sum
+A flag has three columns: ``suspect``, a rule may be broken; ``balance``, a number of rows whose sum
 over all flags is 0 unless a row counts twice; ``doubt``, no row proves a rule on whole tables.
+
+How a duplicate is detected, the cheapest first:
+
+====================== =======================================================================
+``balance``            in rows of grade > 0 in rank order, first of all: the join has more rows than
+                       the truth; one in the truth is a neighbor of its like (``SHARES_RANK``)
+``_has_duplicate``     in other rows of grade > 0: each list is counted
+``lists_flag``         in all rows, where others count: scores become ranks, ``listed`` or
+                       ``judged`` is read, ``unjudged="drop"``, verbs of lists alone
+``table_rules_flag``   in blocks of ties and rows of subtopics, which become one per item
+====================== =======================================================================
 """
 
 from __future__ import annotations
@@ -18,8 +29,8 @@ from rankframe._tables import adapters, doubts, rank_order, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Policy, Table
 
-#: The flag of a result of one row: suspect, surplus, doubt.
-OWN = tuple(f"{labels.PREFIX}{name}" for name in ("suspect", "surplus", "doubt"))
+#: The flag of a result of one row: suspect, balance, doubt.
+OWN = tuple(f"{labels.PREFIX}{name}" for name in ("suspect", "balance", "doubt"))
 #: Whether a list has a relevant item of its user.
 HIT = f"{labels.PREFIX}hit"
 
@@ -49,7 +60,7 @@ def guarded(
     types = dict(result.collect_schema() if schema is None else schema)
 
     def verdict(raised: pl.DataFrame) -> pl.DataFrame:
-        if raised["suspect"].any() or raised["surplus"].sum() != 0:
+        if raised["suspect"].any() or raised["balance"].sum() != 0:
             raise_violation()
         elif raised["doubt"].any():
             (raise_global or raise_violation)()
@@ -80,8 +91,8 @@ def guarded_row(
     raised = gathered_flags(flags)
 
     def verdict(both: pl.DataFrame) -> pl.DataFrame:
-        *_, suspect, surplus, doubt, suspects, sum_of_surplus, suspected = both.row(0)
-        if suspect or suspects or surplus + sum_of_surplus != 0:
+        *_, suspect, balance, doubt, suspects, sum_of_balances, suspected = both.row(0)
+        if suspect or suspects or balance + sum_of_balances != 0:
             raise_violation()
         elif doubt or suspected:
             raise_global()
@@ -94,18 +105,18 @@ def guarded_row(
 def flag(
     frame: pl.LazyFrame,
     suspect: pl.Expr,
-    surplus: pl.Expr | None = None,
+    balance: pl.Expr | None = None,
     doubt: pl.Expr | None = None,
 ) -> pl.LazyFrame:
     """Make a flag of one row."""
-    part = pl.lit(0) if surplus is None else surplus
+    part = pl.lit(0) if balance is None else balance
     unproved = pl.lit(value=False) if doubt is None else doubt
-    return frame.select(suspect=suspect, surplus=part.cast(pl.Int64), doubt=unproved)
+    return frame.select(suspect=suspect, balance=part.cast(pl.Int64), doubt=unproved)
 
 
 def gathered_flags(flags: Iterable[pl.LazyFrame]) -> pl.LazyFrame:
     """Make one flag of several."""
-    sums = pl.col("suspect").any(), pl.col("surplus").sum(), pl.col("doubt").any()
+    sums = pl.col("suspect").any(), pl.col("balance").sum(), pl.col("doubt").any()
     return pl.concat(flags).select(sums)
 
 

@@ -453,8 +453,8 @@ def _positive_of_groups(joined: Joined, truth: Table) -> pl.LazyFrame:
         positive = (pl.col("relevance") > 0).sum().cast(pl.Int64)
         return guards.flag(joined.truth, pl.lit(value=False), -positive)
     number = joined.groups.select(groups=pl.len().cast(pl.Int64))
-    of_each = guards.table_flag(truth, count=True).select("surplus")
-    product = pl.col("surplus") * pl.col("groups")
+    of_each = guards.table_flag(truth, count=True).select("balance")
+    product = pl.col("balance") * pl.col("groups")
     return guards.flag(of_each.join(number, how="cross"), pl.lit(value=False), product)
 
 

@@ -47,7 +47,8 @@ _START, _BLOCK = "__rankframe_start", "__rankframe_block"
 _PACKED = "__rankframe_packed"
 _NEW, _ALONE = "__rankframe_new", "__rankframe_alone"
 #: whether the item above has the same rank, or neither is in the list and their numbers are equal,
-#: in the result of :func:`in_rank_order`; this is true for all duplicates, and rarely for others
+#: in the result of :func:`in_rank_order`: true for each duplicate of the truth, rarely for others,
+#: and not for an item of the run at two ranks, which makes more rows than the truth has
 SHARES_RANK = "__rankframe_shares_rank"
 #: users of text as categories, in the same result
 USER_CODE = "__rankframe_user_code"

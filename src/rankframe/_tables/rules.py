@@ -214,7 +214,7 @@ def table_rules(table: Table) -> Iterator[Rule]:
     one_row = table.row
     text = f"duplicate ({', '.join(one_row)}): {_cure_of_duplicates(table)}"
     broken = pl.struct(one_row).is_duplicated()
-    rows = _in_list(one_row[len(table.keys) :], is_present(table, table.item))
+    rows = _values_of(one_row[len(table.keys) :], is_present(table, table.item))
     surplus = rows.len() - rows.n_unique()
     yield Rule(table.name, table.item, text, broken, what="duplicates", surplus=surplus)
     if table.rank is None:
@@ -229,11 +229,11 @@ def table_rules(table: Table) -> Iterator[Rule]:
         several = rank.n_unique().over([*table.keys, table.item]) > 1
         text = "several ranks of one item: give the rows of all its subtopics the same rank"
         of = rank.is_not_null() & is_present(table, table.item)
-        places = _in_list([table.item, table.rank], of).n_unique()
-        more = places - _in_list([table.item], of).n_unique()
+        places = _values_of([table.item, table.rank], of).n_unique()
+        more = places - _values_of([table.item], of).n_unique()
         yield Rule(table.name, table.rank, text, several, what="several_ranks", surplus=more)
         shared = pl.col(table.item).n_unique().over([*table.keys, table.rank]) > 1
-        surplus = places - _in_list([table.rank], of).n_unique()
+        surplus = places - _values_of([table.rank], of).n_unique()
     cure = wording(", as rank('ordinal') does", command=", or rank by a score with --ties item")
     text = f"two items of one user have the same rank: {_of_several(table)}"
     text += f"make ranks without ties{cure}"
@@ -241,7 +241,7 @@ def table_rules(table: Table) -> Iterator[Rule]:
     yield Rule(table.name, table.rank, text, broken, what="shared_ranks", surplus=surplus)
 
 
-def _in_list(names: Sequence[str], of: pl.Expr) -> pl.Expr:
+def _values_of(names: Sequence[str], of: pl.Expr) -> pl.Expr:
     """Return the values of columns, together, of some rows of a list."""
     return (pl.col(names[0]) if len(names) == 1 else pl.struct(names)).filter(of)
 

@@ -1,9 +1,7 @@
 """The vocabulary: every column that metrics are written on, each a record in one place.
 
-A metric reduces the rows of one user, and its scope says which: the relevant items, retrieved or
-not; all judged items; the whole list; or one row per subtopic of an item. The scope follows from
-the columns that the metric's expression reads (``reading_of``). ``rows_of_scope`` gives the rows,
-with the columns that are read and no others.
+A metric reduces the rows of one user, and its scope says which: ``registry.Scope`` has the list.
+``rows_of_scope`` gives the rows, with the columns that are read and no others.
 """
 
 from __future__ import annotations
@@ -558,6 +556,6 @@ def discounts(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     blocks = steps.blocks(rows)
     for name, (k, base, discount) in names.items():
         by = gain_functions.discounting(base, discount)
-        sums = blocks.select(*rows.block, steps.discounts(k, by).alias(name))
+        sums = blocks.select(*rows.block, steps.sum_of_discounts(k, by).alias(name))
         frame = frame.join(sums, on=rows.block, how="left")
     return frame

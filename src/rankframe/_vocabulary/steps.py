@@ -41,7 +41,7 @@ def along(blocks: pl.LazyFrame, rows: Rows, name: str, gain: tuple[Any, ...]) ->
     return values.group_by(*keys, "rank").agg(pl.col(column).sort_by(position).alias(name))
 
 
-def discounts(k: int | None, by: Discounting) -> pl.Expr:
+def sum_of_discounts(k: int | None, by: Discounting) -> pl.Expr:
     """Sum the discount over the positions of a block, down to the cut."""
     end = terms.rank + pl.col("tied")
     end = end if k is None else end.clip(upper_bound=k + 1)

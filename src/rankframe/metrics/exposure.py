@@ -402,8 +402,8 @@ def awrf_at(
     >>> round(run.rank.evaluate(rf.metrics.awrf_at(2), items=items).item(0, "awrf@2"), 4)
     0.7925
     """
-    apart = _distance(_share(k, of, over, discount), _target(k, of, over, target), "js", 0.01)
-    return 1 - log(2) * apart
+    share, target_share = _share(k, of, over, discount), _target(k, of, over, target)
+    return 1 - log(2) * _distance(share, target_share, "js")
 
 
 @labelled("categories", in_words="How many different categories does a list show?")
@@ -583,8 +583,8 @@ def _target(k: int | None, of: str | None, over: str, what: str) -> pl.Expr:
     return pl.when(target.sum() > 0).then(target / target.sum())
 
 
-def _distance(share: pl.Expr, target: pl.Expr, distance: str, alpha: float) -> pl.Expr:
-    """Distance between two distributions, null where one of them is missing."""
+def _distance(share: pl.Expr, target: pl.Expr, distance: str, alpha: float = 0) -> pl.Expr:
+    """Distance between two distributions, null where one is missing; ``alpha`` is of ``"kl"``."""
     p, q = target, share.fill_null(0.0)
     ratio = (q / p).filter(p > 0)
     values = {

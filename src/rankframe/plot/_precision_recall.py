@@ -129,10 +129,9 @@ def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
     """Draw the path of both means over k, on contours of equal F1."""
     x_end, y_end = (min(1.0, 1.15 * (_marks.bounds(table[name])[1] or 0.1)) for name in _AXES)
     across, up = (alt.Scale(domain=[0, end], nice=False) for end in (x_end, y_end))
-    quiet = _marks.axis_of(grid=False, tickCount=5)
-    x = alt.X("recall:Q", title="mean recall@k, over k", scale=across, axis=quiet)
-    quiet = _marks.axis_of(grid=False)
-    y = alt.Y("precision:Q", title="mean precision@k", scale=up, axis=quiet)
+    bare = _marks.axis_of(grid=False, tickCount=5)
+    x = alt.X("recall:Q", title="mean recall@k, over k", scale=across, axis=bare)
+    y = alt.Y("precision:Q", title="mean precision@k", scale=up, axis=_marks.axis_of(grid=False))
     contours = alt.Chart(_contours(x_end, y_end)).encode(x=x, y=y)
     curves = contours.mark_line(color=_marks.PALE, strokeWidth=1.5)
     marks = contours.mark_text(align="right", baseline="bottom", dx=-3, dy=-2, color=_marks.GRAY)

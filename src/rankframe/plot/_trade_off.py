@@ -166,12 +166,12 @@ def _layers(
         words |= {text: axis, f"{_marks.sure(confidence)} of {text}": ends}
     words["users"] = "users"
     base = _marks.described(alt.Chart().encode(**_marks.color_of(systems)), table, words)
-    quiet = _marks.axis_of(tickCount=5, format=".3~g")
+    bare = _marks.axis_of(tickCount=5, format=".3~g")
     axes: dict[str, Any] = {}
     for axis, title in zip("xy", _axis_titles(requested), strict=True):
         scale = alt.Scale(domain=list(domains[axis]), nice=False, zero=False)
         axes[axis] = {"title": title, "scale": scale}
-    x, y = alt.X("x:Q", axis=quiet, **axes["x"]), alt.Y("y:Q", axis=quiet, **axes["y"])
+    x, y = alt.X("x:Q", axis=bare, **axes["x"]), alt.Y("y:Q", axis=bare, **axes["y"])
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, clip=True)
     if systems.are_many:  # crosses of all would hide the points
         bars = bars.transform_filter(alt.FieldOneOfPredicate("system", systems.best))
