@@ -386,8 +386,8 @@ def name(word: str, **values: object) -> str:
     """Write the name of a column with its parameters: ``gains``, or ``gains(exponential)``."""
     declared = COLUMNS[word].parameters
     if unknown := sorted(values.keys() - declared.keys()):
-        known = ", ".join(declared) or "none"
-        msg = f"column {word!r} has no parameter {unknown[0]!r}: it has {known}"
+        keys = ", ".join(declared) or "none"
+        msg = f"column {word!r} has no parameter {unknown[0]!r}: it has {keys}"
         raise TypeError(msg)
     return _written(word, [values.get(key, *default) for key, (_, *default) in declared.items()])
 
