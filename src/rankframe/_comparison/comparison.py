@@ -30,7 +30,7 @@ from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Bound, Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, ready_values
-from rankframe._evaluation.system_metrics import OfLists, OfPair
+from rankframe._evaluation.system_metrics import OfPair, SystemMetrics
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Count, Options, StatisticsOptions
@@ -294,12 +294,12 @@ def rows_of(values: Values, trial: Trial, verb: str = "compare") -> pl.LazyFrame
     comparison = values.rows.map_batches(
         reduce if values.requested else lambda _: pl.DataFrame(schema=schema), schema=schema
     )
-    if values.of_lists is None:
+    if values.system_metrics is None:
         return comparison
-    of_lists = values.of_lists
-    of_kinds = [_comparison_of_lists(of_lists, kind, trial, schema) for kind in of_lists.kinds()]
+    metrics = values.system_metrics
+    of_kinds = [_comparison_of_lists(metrics, kind, trial, schema) for kind in metrics.kinds()]
     tables = [comparison, *of_kinds]
-    position = summaries.in_requested_order(of_lists.names)
+    position = summaries.in_requested_order(metrics.names)
     return pl.concat(tables).sort(*segments, position, maintain_order=True)
 
 
@@ -351,18 +351,18 @@ def _check_paired(trial: Trial, values: Values) -> None:
     if trial.test != "t":
         msg = f"paired=False takes Welch's t test: test={trial.test!r} is of paired values"
         raise ValueError(msg)
-    if values.of_lists is not None:
-        name = values.of_lists.requested[0].name
+    if values.system_metrics is not None:
+        name = values.system_metrics.requested[0].name
         msg = f"paired=False: metric {name!r} is one number of all lists: name metrics per user"
         raise ValueError(msg)
 
 
 def _comparison_of_lists(
-    of_lists: OfLists, kind: Distribution, trial: Trial, schema: Mapping[str, Any]
+    metrics: SystemMetrics, kind: Distribution, trial: Trial, schema: Mapping[str, Any]
 ) -> pl.LazyFrame:
     """Compare metrics of all lists, without a test."""
-    model, *segments = of_lists.by
-    names = [metric.name for metric in of_lists.kinds()[kind]]
+    model, *segments = metrics.by
+    names = [metric.name for metric in metrics.kinds()[kind]]
 
     def reduce(lists: pl.DataFrame) -> pl.DataFrame:
         ordered = system_pairs.systems_in(lists, model, trial)
@@ -373,14 +373,14 @@ def _comparison_of_lists(
             of_segment = group.select(segments).row(0, named=True) if segments else {}
             for system, other in system_pairs.pairs_of_places(systems, ordered.baseline):
                 pair = systems[system], systems[other]
-                numbers = of_lists.of_pair(group, kind, pair)
+                numbers = metrics.of_pair(group, kind, pair)
                 keys = {**dict.fromkeys(schema), **of_segment, model: pair[0], "baseline": pair[1]}
                 rows += [keys | _row_of_lists(name, numbers) for name in names]
         table = pl.DataFrame(rows, schema=dict(schema))
-        table = table.with_columns(_numbers(of_lists.by).fill_nan(None), notes.noted(ordered.note))
-        return decision.decide(table, trial.alpha, pair_tests.directions_of(of_lists.requested))
+        table = table.with_columns(_numbers(metrics.by).fill_nan(None), notes.noted(ordered.note))
+        return decision.decide(table, trial.alpha, pair_tests.directions_of(metrics.requested))
 
-    return of_lists.exposures(kind).map_batches(reduce, schema=dict(schema))
+    return metrics.exposures(kind).map_batches(reduce, schema=dict(schema))
 
 
 def _row_of_lists(metric: str, numbers: OfPair) -> dict[str, Any]:

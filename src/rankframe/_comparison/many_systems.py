@@ -31,7 +31,7 @@ def leaders_of(
     rated = [m for m in values.requested if m.per_user and directions[m.name] is not None]
     if not rated:
         return None
-    values = values._replace(requested=rated, of_lists=None)
+    values = values._replace(requested=rated, system_metrics=None)
     summaries.check_numbers(values)
     paired = system_pairs.paired_users(values.rows.collect(), values, Trial())
     trial = Trial(confidence=confidence)

@@ -276,17 +276,17 @@ def _with_lists(
 
     Without a confidence, they have no interval.
     """
-    of_lists, numbers = values.of_lists, values.numbers
-    if of_lists is None or numbers is None:
+    metrics, numbers = values.system_metrics, values.numbers
+    if metrics is None or numbers is None:
         return summary
-    names = [metric.name for metric in of_lists.requested]
+    names = [metric.name for metric in metrics.requested]
     numbers = numbers.with_columns(pl.col(names).cast(pl.Float64))
     counts = [name for name in ("users", "num_missed") if name in numbers.collect_schema()]
     rows = numbers.unpivot(
         on=names, index=[*values.by, *counts], variable_name="metric", value_name="mean"
     )
     if confidence is not None:
-        level, errors = confidence, system_metrics.errors(of_lists, seed)
+        level, errors = confidence, system_metrics.errors(metrics, seed)
         rows = rows.join(errors, on=[*values.by, "metric"], how="left", nulls_equal=True)
         reach = pl.col("number").map_batches(
             lambda number: pl.Series(decision.quantile(level, number.to_numpy() - 1.0)),
@@ -297,7 +297,7 @@ def _with_lists(
         rows = rows.with_columns(margin=pl.lit(None, pl.Float64))
     note = notes.note("jackknife")
     fixed = [
-        metric.name for metric in of_lists.requested if not system_metrics.is_of_targets(metric)
+        metric.name for metric in metrics.requested if not system_metrics.is_of_targets(metric)
     ]
     has_interval = pl.col("metric").is_in(fixed)
     mean, margin = pl.col("mean"), pl.when(has_interval).then("margin")
@@ -310,11 +310,11 @@ def _with_lists(
             return_dtype=pl.String,
         )
         rows = rows.with_columns(notes.noted(missed))
-    rows = rows.with_columns(cut_at(ranges_of(of_lists.requested)))
+    rows = rows.with_columns(cut_at(ranges_of(metrics.requested)))
     missing = [name for name in schema if name not in rows.collect_schema()]
     nulls = {name: pl.lit(None, schema[name]) for name in missing}
     rows = rows.with_columns(**nulls).select(list(schema)).cast(pl.Schema(schema))
-    return pl.concat([summary, rows]).sort(*values.by, in_requested_order(of_lists.names))
+    return pl.concat([summary, rows]).sort(*values.by, in_requested_order(metrics.names))
 
 
 def _columns(*, total: bool) -> dict[str, Any]:
@@ -736,8 +736,8 @@ def check_values(values: Values, *, total: bool, least: int) -> None:
     """Check metrics; for a total, that there are groups, and that every metric can be combined."""
     check_numbers(values)
     keywords.check_total(values.by[least - 1 :], total=total)
-    if total and values.of_lists is not None:
-        name = values.of_lists.requested[0].name
+    if total and values.system_metrics is not None:
+        name = values.system_metrics.requested[0].name
         msg = (
             f"metric {name!r}: it is one number of all lists, of which "
             f"{option('total', value=True)} makes none here: ask for it in a call with fewer "

@@ -394,11 +394,11 @@ def in_groups(values: Values) -> Values:
     if by:
         rows = user_choice.groups_of(values.source, by).join(rows, on=by, how="left")
     rows = values.checks.guarded(rows)
-    if values.of_lists is None:
+    if values.system_metrics is None:
         return values._replace(rows=rows, checks=Checks())
     alone = values._replace(requested=[])
     numbers = group_means.means_of_groups(
-        alone, by, [metric.name for metric in values.of_lists.requested]
+        alone, by, [metric.name for metric in values.system_metrics.requested]
     )
     if "missed" in values.settings.counts:
         missed = group_means.over_users(values, [user_columns.number_missed()], by).drop("users")

@@ -55,13 +55,13 @@ def means_of_groups(
     result = over_users(values, [mean for mean, _ in means.values()], by)
     if values.counted:
         result = result.with_columns(pl.col([*map(users_of, values.counted)]).fill_null(0))
-    if values.of_lists is None:
+    if values.system_metrics is None:
         return result
-    numbers = values.of_lists.values(by)
+    numbers = values.system_metrics.values(by)
     result = result.join(numbers, on=by, how="left") if by else result.join(numbers, how="cross")
     undefined = values.settings.undefined
     if undefined is not None:
-        filled = [metric.name for metric in values.of_lists.requested]
+        filled = [metric.name for metric in values.system_metrics.requested]
         result = result.with_columns(pl.col(filled).fill_null(undefined))
     return result.select(*by, "users", *(values.columns if names is None else names))
 
@@ -151,7 +151,7 @@ def _in_one_pass(
 
 def types_of_means(values: Values, means: Means | None = None) -> dict[str, pl.DataType] | None:
     """Return the types of ``means_of_groups``; None if they must be looked up."""
-    if values.of_lists is not None:
+    if values.system_metrics is not None:
         return None
     types: dict[str, pl.DataType] = {name: values.types[name] for name in values.by}
     types["users"] = pl.Int64()

@@ -10,7 +10,7 @@ import polars as pl
 
 from rankframe import errors
 from rankframe._evaluation import user_choice
-from rankframe._evaluation.system_metrics import OfLists
+from rankframe._evaluation.system_metrics import SystemMetrics
 from rankframe._evaluation.values import Checks, Flag, Values
 from rankframe._request import labels, registry
 from rankframe._request.labels import RequestedMetric
@@ -84,17 +84,19 @@ def reduced(joined: Joined, requested: Sequence[RequestedMetric]) -> Values:
         {name: types[name] for name in names},
         joined,
         checks,
-        _of_lists(joined, requested, users) if len(of_users) < len(requested) else None,
+        _system_metrics(joined, requested, users) if len(of_users) < len(requested) else None,
     )
     return values if settings.undefined is None else _filled(values, settings.undefined)
 
 
-def _of_lists(joined: Joined, requested: Sequence[RequestedMetric], users: Policy) -> OfLists:
+def _system_metrics(
+    joined: Joined, requested: Sequence[RequestedMetric], users: Policy
+) -> SystemMetrics:
     """Return the metrics of all lists of a call."""
     selected = None if users == "run" else user_choice.selected(joined, users)
     metrics = [metric for metric in requested if metric.is_of_all_lists]
     names = [metric.name for metric in requested]
-    return OfLists(metrics, names, joined, selected, joined.tables.run.by)
+    return SystemMetrics(metrics, names, joined, selected, joined.tables.run.by)
 
 
 def metrics_by_rows(

@@ -1,4 +1,4 @@
-"""Reduce: metrics of all lists together, such as coverage and personalization (``OfLists``).
+"""Reduce: metrics of all lists together, such as coverage and personalization (``SystemMetrics``).
 
 They are reductions of shares (:mod:`rankframe._vocabulary.share_rows`), one number per group of
 ``by``. Intervals come from leaving out groups of users.
@@ -25,7 +25,7 @@ LISTS = "lists()"  # the column of shares that counts all lists
 _PART, _RIGHT = "__rankframe_part", "__rankframe_right"
 
 
-class OfLists(NamedTuple):
+class SystemMetrics(NamedTuple):
     """The metrics of all lists that a call requests, and their input."""
 
     requested: list[RequestedMetric]
@@ -133,7 +133,7 @@ class OfPair(NamedTuple):
 def numbers_of_sums(
     sums: pl.DataFrame, counts: pl.DataFrame, metrics: Sequence[RequestedMetric], by: Sequence[str]
 ) -> pl.DataFrame:
-    """Reduce the sums of ``OfLists.additive`` to one row per group of ``by``.
+    """Reduce the sums of ``SystemMetrics.additive`` to one row per group of ``by``.
 
     ``sums`` has a row per group and value, ``counts`` one per group.
     """
@@ -178,29 +178,29 @@ def _side_by_side(frames: Sequence[pl.LazyFrame], by: Sequence[str]) -> pl.LazyF
 # ------------------------------------------------------------------ intervals: leaving out users
 
 
-def errors(of_lists: OfLists, seed: int) -> pl.LazyFrame:
+def errors(metrics: SystemMetrics, seed: int) -> pl.LazyFrame:
     """Return each metric's standard error, by a jackknife over groups of users, and their number.
 
     A bootstrap of users would draw some twice and others not at all, and so only lose items.
     """
-    schema = _error_schema(of_lists)
+    schema = _error_schema(metrics)
     frames = [
-        of_lists.exposures(kind).map_batches(
-            partial(_errors, of_lists=of_lists, kind=kind, seed=seed),
+        metrics.exposures(kind).map_batches(
+            partial(_errors, metrics=metrics, kind=kind, seed=seed),
             schema=schema,
         )
-        for kind in of_lists.kinds()
+        for kind in metrics.kinds()
     ]
     return pl.concat(frames)
 
 
 def _errors(
-    lists: pl.DataFrame, *, of_lists: OfLists, kind: Distribution, seed: int
+    lists: pl.DataFrame, *, metrics: SystemMetrics, kind: Distribution, seed: int
 ) -> pl.DataFrame:
     import numpy as np
 
-    by, keys = of_lists.by, of_lists.joined.keys
-    names = [metric.name for metric in of_lists.kinds()[kind]]
+    by, keys = metrics.by, metrics.joined.keys
+    names = [metric.name for metric in metrics.kinds()[kind]]
     exposed = [name for name in lists.columns if name.startswith("exposure(")]
     users = lists.select(keys).unique().sort(keys)
     order = pl.int_range(pl.len())
@@ -215,7 +215,7 @@ def _errors(
         pl.col(exposed).sum()
     )
     whole = parts.group_by(*by, share_rows.VALUE, maintain_order=True).agg(pl.col(exposed).sum())
-    catalogue = of_lists.catalogue(kind)
+    catalogue = metrics.catalogue(kind)
     if catalogue is not None:  # joined once here, which saves a join per slice
         every = whole.select(by).unique().join(catalogue, how="cross") if by else catalogue
         whole = every.join(whole, on=[*by, share_rows.VALUE], how="left")
@@ -229,10 +229,10 @@ def _errors(
         sums = left.select(
             *by, _PART, share_rows.VALUE, *(value.clip(lower_bound=0) for value in rest)
         )
-        numbers = of_lists.resampled(kind, sums.lazy(), _PART, complete=catalogue is not None)
+        numbers = metrics.resampled(kind, sums.lazy(), _PART, complete=catalogue is not None)
         without.append(numbers.collect())
     if not without:  # an empty run, for which the checks raise
-        return pl.DataFrame(schema=_error_schema(of_lists))
+        return pl.DataFrame(schema=_error_schema(metrics))
     rows = pl.concat(without).unpivot(
         on=names, index=[*by, _PART], variable_name="metric", value_name="value"
     )
@@ -248,7 +248,7 @@ def is_of_targets(metric: RequestedMetric) -> bool:
     return any(name.startswith("lists") or name.endswith(ends) for name in metric.reads)
 
 
-def _error_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
-    types = of_lists.joined.run.collect_schema()
-    groups = {name: types[name] for name in of_lists.by}
+def _error_schema(metrics: SystemMetrics) -> dict[str, pl.DataType]:
+    types = metrics.joined.run.collect_schema()
+    groups = {name: types[name] for name in metrics.by}
     return {**groups, "metric": pl.String(), "error": pl.Float64(), "number": pl.Float64()}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from rankframe._evaluation.system_metrics import OfLists
+from rankframe._evaluation.system_metrics import SystemMetrics
 from rankframe._request import labels
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
@@ -77,7 +77,7 @@ class Values(NamedTuple):
     types: Mapping[str, pl.DataType] = {}  # of the keys and the metrics
     joined: Joined | None = None  # None: ready values
     checks: Checks = Checks()
-    of_lists: OfLists | None = None  # the metrics that are one number of all lists
+    system_metrics: SystemMetrics | None = None  # the metrics that are one number of all lists
     numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
     counted: frozenset[str] = frozenset()  # the metrics whose users are counted
     watched: Sequence[str] = ()  # those of which a mean over fewer users is warned of
@@ -110,12 +110,12 @@ class Values(NamedTuple):
     @property
     def all_requested(self) -> list[RequestedMetric]:
         """The metrics with a value per user, and after them those of all lists."""
-        return [*self.requested, *(self.of_lists.requested if self.of_lists else ())]
+        return [*self.requested, *(self.system_metrics.requested if self.system_metrics else ())]
 
     @property
     def names(self) -> list[str]:
         """The names of all metrics, in the order of the call."""
-        return self.names_per_user if self.of_lists is None else self.of_lists.names
+        return self.names_per_user if self.system_metrics is None else self.system_metrics.names
 
     @property
     def columns(self) -> list[str]:

@@ -64,5 +64,5 @@ class Measurement(NamedTuple):
         metrics = [of_users[name] for name in names if name in of_users]
         rows = self.rows if rows is None else rows
         all_names = {metric.name for metric in self.requested}
-        lists = self.values.of_lists if all_names <= {*names} else None
-        return self.values._replace(requested=metrics, rows=rows.lazy(), of_lists=lists)
+        lists = self.values.system_metrics if all_names <= {*names} else None
+        return self.values._replace(requested=metrics, rows=rows.lazy(), system_metrics=lists)

@@ -269,7 +269,7 @@ def _marked(
     The rows of a segment stand together.
     """
     keys = values.by
-    lists = [] if values.of_lists is None else values.of_lists.requested
+    lists = [] if values.system_metrics is None else values.system_metrics.requested
     directions = pair_tests.directions_of([*values.requested, *lists])
     higher = pl.col("metric").replace_strict(directions, default=None, return_dtype=pl.Boolean)
     result = means.select(

@@ -76,7 +76,7 @@ class Request(NamedTuple):
 
 def request_of(plan: Values) -> Request:
     """Read from a plan what the sums of parts are for."""
-    types = group_means.types_of_means(plan._replace(of_lists=None))
+    types = group_means.types_of_means(plan._replace(system_metrics=None))
     assert types is not None
     over_users = {metric.name: metric.over_users for metric in plan.requested}
     return Request(
@@ -86,7 +86,7 @@ def request_of(plan: Values) -> Request:
         columns=plan.columns,
         counted=sorted(plan.counted),
         weights=plan.weights,
-        undefined=None if plan.of_lists is None else plan.settings.undefined,
+        undefined=None if plan.system_metrics is None else plan.settings.undefined,
         types={name: types[name] for name in over_users},
     )
 
@@ -121,11 +121,13 @@ def numbers_of_part(plan: Values, *, counts_users: bool = False) -> pl.LazyFrame
     seen = _partitions.seen_of(plan.source.tables.both, users=counts_users)
     seen = seen.with_columns(kind=pl.lit(SEEN))
     frames = [rows.map_batches(write, schema=SCHEMA), in_schema(seen)]
-    if plan.of_lists is not None:
+    if plan.system_metrics is not None:
         groups = user_choice.groups_of(plan.source, plan.by)
-        for kind in plan.of_lists.kinds():
+        for kind in plan.system_metrics.kinds():
             write = partial(_rows_of_values, kind=kind, by=plan.by)
-            frames.append(plan.of_lists.additive(kind, groups).map_batches(write, schema=SCHEMA))
+            frames.append(
+                plan.system_metrics.additive(kind, groups).map_batches(write, schema=SCHEMA)
+            )
     return pl.concat(frames)
 
 
@@ -250,7 +252,7 @@ def groups_of(small: pl.DataFrame) -> pl.DataFrame:
 
 def means_of_plan(numbers: pl.DataFrame, plan: Values, *, total: bool) -> pl.DataFrame:
     """Return the metrics of a plan, from the sums of all parts."""
-    kinds = {} if plan.of_lists is None else plan.of_lists.kinds()
+    kinds = {} if plan.system_metrics is None else plan.system_metrics.kinds()
     if plan.by and numbers.is_empty():
         types = {name: plan.types[name] for name in plan.by}
         numbers = row_of(GROUPS, _groups.as_text(pl.DataFrame(schema=types)))
@@ -295,8 +297,8 @@ def _means(rows: pl.DataFrame, request: Request, kinds: Kinds, by: Sequence[str]
     for frame in frames:
         result = result.join(frame, on=keys, how="left", nulls_equal=True)
     if request.undefined is not None:
-        of_lists = [metric.name for metrics in kinds.values() for metric in metrics]
-        result = result.with_columns(pl.col(of_lists).fill_null(request.undefined))
+        names = [metric.name for metrics in kinds.values() for metric in metrics]
+        result = result.with_columns(pl.col(names).fill_null(request.undefined))
     return result
 
 
@@ -371,8 +373,8 @@ def _numbers_of_lists(
     exposed = _wide(pairs, [*by, "value"], names).rename({"value": share_rows.VALUE})
     wanted = sorted({n for n in reads if n.startswith(("lists(", "values("))})
     wanted = sorted({*wanted, system_metrics.LISTS})
-    of_lists = (pl.col("kind") == _LISTS) & (pl.col("value") == kind.of)
-    counted = rows.with_columns(metric=pl.when(of_lists).then("metric"))  # also of a group without
+    is_number = (pl.col("kind") == _LISTS) & (pl.col("value") == kind.of)
+    counted = rows.with_columns(metric=pl.when(is_number).then("metric"))  # also of a group without
     counted = _wide(counted, [*by, "group"], wanted).drop("group")
     counted = counted.with_columns(pl.col(wanted).cast(pl.Int64))
     return system_metrics.numbers_of_sums(exposed, counted, metrics, by)

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
-from rankframe._evaluation.system_metrics import OfLists
+from rankframe._evaluation.system_metrics import SystemMetrics
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Settings
@@ -61,10 +61,10 @@ def decoded(text: str) -> Call:
     return Call(Request(types=types, **request), **record)
 
 
-def labels_of(of_lists: OfLists | None) -> dict[str, str]:
+def labels_of(metrics: SystemMetrics | None) -> dict[str, str]:
     """Return the labels of metrics of all lists, from which they can be made again."""
     names: dict[str, str] = {}
-    for metric in [] if of_lists is None else of_lists.requested:
+    for metric in [] if metrics is None else metrics.requested:
         if metric.call is None:
             msg = (
                 f"metric {metric.name!r}: an expression of your own over all lists has no label "
@@ -81,7 +81,7 @@ def small_frame(plan: Values, settings: Settings, facts: dict[str, Any] | None) 
     inputs = plan.source.inputs.values()
     grouped = any(name in plan.by for table in inputs for name in table.by)
     request, options = _numbers.request_of(plan), shared_options(settings)
-    call = Call(request, labels_of(plan.of_lists), grouped, facts, options)
+    call = Call(request, labels_of(plan.system_metrics), grouped, facts, options)
     numbers = _numbers.numbers_of_part(plan, counts_users=facts is not None)
     return pl.concat([_numbers.row_of(CALL, encoded(call)).lazy(), numbers])
 

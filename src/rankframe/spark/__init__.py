@@ -766,10 +766,10 @@ def _described(
 ) -> DataFrame:
     """Collect the values of all users, and describe them."""
     sides, plan = _planned(frame, truth, question, evaluation.plan_values)
-    if plan.of_lists is not None:
+    if plan.system_metrics is not None:
         msg = (
-            f"{plan.of_lists.requested[0].name} is one number of all lists: its interval needs the "
-            "lists in one place; take rankframe.spark.evaluate, or collect the run"
+            f"{plan.system_metrics.requested[0].name} is one number of all lists: its interval "
+            "needs the lists in one place; take rankframe.spark.evaluate, or collect the run"
         )
         raise ValueError(msg)
     describe(evaluation.in_groups(plan))  # invalid calls fail before any Spark job starts

@@ -27,7 +27,7 @@ class Needs(NamedTuple):
 
 def needs_of(plan: Values, settings: Settings) -> Needs:
     """Return what must go into a shuffle; the rest changes no result."""
-    requested = [*plan.requested, *(plan.of_lists.requested if plan.of_lists else ())]
+    requested = [*plan.requested, *(plan.system_metrics.requested if plan.system_metrics else ())]
     reading = _reading(requested, settings)
     other_judgments = settings.unjudged == "bounds"
     needs = Needs(set(reading.names), top_grade=other_judgments or reading.top_grade)
@@ -48,7 +48,7 @@ def _needs_all_rows(plan: Values, settings: Settings) -> bool:
         settings.unjudged == "bounds",
         source.tables.tied or tables[0].rank is None,
         not source.tables.has_truth,
-        settings.inputs or plan.of_lists is not None,
+        settings.inputs or plan.system_metrics is not None,
         tables[-1].by,  # a group may have no other rows, but it is in the result
     ]
     return any(reasons)
