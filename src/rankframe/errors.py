@@ -47,15 +47,20 @@ def code(polars: str, pandas: str | None = None) -> str:
     return wording(polars, pandas=polars if pandas is None else pandas, command="", sql="")
 
 
+def keyword(name: str, end: str = "") -> str:
+    """Name a keyword: ``at_least``, which is ``--at-least`` in a command."""
+    flag = "the truth as the last file" if name == "truth" else f"--{name.replace('_', '-')}"
+    return wording(f"{name}{end}", command=flag)
+
+
 def option(name: str, value: object = ...) -> str:
     """Name a keyword, perhaps with its value: ``by='day'``, which is ``--by day`` in a command."""
-    flag = "the truth as the last file" if name == "truth" else f"--{name.replace('_', '-')}"
     if value is ...:
-        return wording(f"{name}=", command=flag)
+        return keyword(name, "=")
     import shlex
 
     typed = "" if value is True else f" {shlex.quote('none' if value is None else str(value))}"
-    return wording(f"{name}={value!r}", command=f"{flag}{typed}")
+    return wording(f"{name}={value!r}", command=f"{rendered(keyword(name), 'command')}{typed}")
 
 
 def marked(text: object) -> str:

@@ -39,7 +39,7 @@ from rankframe._request.question import Question
 from rankframe._request.share_names import Distribution
 from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
-from rankframe.errors import Problem, option
+from rankframe.errors import Problem, keyword, option
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array
@@ -463,7 +463,8 @@ def check_names(
 
             near = get_close_matches(str(name), [*metrics, *columns], n=1)
             hint = f": did you mean {near[0]!r}?" if near else ""
-            msg = f"{option} names {name!r}; the metrics are {', '.join(map(repr, metrics))}{hint}"
+            has = ", ".join(map(repr, metrics))
+            msg = f"{keyword(option)} names {name!r}; the metrics are {has}{hint}"
             raise ValueError(Problem(msg))
 
 

@@ -17,7 +17,7 @@ from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.labels import RequestedMetric
-from rankframe.errors import Problem, wording
+from rankframe.errors import Problem, keyword
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Array, Sample
@@ -73,7 +73,7 @@ def floors_of(
 ) -> list[Floor]:
     """Read the bounds of ``at_least=`` or ``at_most=``."""
     floors: list[Floor] = []
-    name = wording(option, command=f"--{option.replace('_', '-')}")
+    name = keyword(option)
     for metric in requested:
         if (amount := amounts.get(metric.name)) is None:
             continue

@@ -162,12 +162,12 @@ def _of_columns(option: str, values: object, names: Sequence[str]) -> Mapping[st
         return {}
     if not isinstance(values, Mapping):
         msg = f"{option} must be a mapping such as {_EXAMPLES[option]}, not {values!r}"
-        raise TypeError(Problem(msg))
+        raise TypeError(msg)
     of_names = cast("Mapping[str, Any]", values)
     for name in of_names:
         if name not in names:
             msg = f"{option} names {name!r}; the columns are {', '.join(map(repr, names))}"
-            raise ValueError(Problem(msg))
+            raise ValueError(msg)
     return of_names
 
 

@@ -16,7 +16,7 @@ from numbers import Real
 from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, cast, get_args
 
 from rankframe._request.types import Frame
-from rankframe.errors import Problem, option, wording
+from rankframe.errors import Problem, keyword, option, wording
 from rankframe.presets import PRESETS, Defaults, Preset, PresetName, Users
 
 #: The tables besides run and truth: the catalogue, past interactions, and the rows to remove
@@ -212,8 +212,7 @@ class Settings:
         if self.relevant_at is not None and not (
             is_number(self.relevant_at) and self.relevant_at > 0
         ):
-            name = wording("relevant_at", command="--relevant-at")
-            msg = f"{name} must be a number > 0, not {self.relevant_at!r}"
+            msg = f"{keyword('relevant_at')} must be a number > 0, not {self.relevant_at!r}"
             raise ValueError(Problem(msg))
         if self.depth is not None:
             object.__setattr__(self, "depth", whole_number("depth", self.depth))
