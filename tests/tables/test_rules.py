@@ -42,491 +42,363 @@ def floats(table, column):
     return {**table, column: [None if v is None else float(v) for v in table[column]]}
 
 
-AGAIN = (
-    "column 'item': duplicate (user, item): name a column of models in model=, of folds or days in "
-    "by=; otherwise keep the best row of each item: {}.sort('rank', nulls_last=True)"
-    ".unique(['user', 'item'], keep='first', maintain_order=True)"
-    ".rank.with_rank(close_gaps=True)."
-)
-EVENTS = (
-    "truth, column 'item': duplicate (user, item): if items have several events, such as click "
-    "and buy, name the column in by=, or keep the highest grade: "
-    "truth.group_by(['user', 'item']).agg(pl.max('relevance')). "
-)
+AGAIN = odd_input.AGAIN.removeprefix("run, ").replace("run.", "{}.").strip()
+#: What errors say up to the row, on the page of odd input; of a judged table, too.
+ON_THE_PAGE = {
+    text.partition("Offending row: ")[0]
+    for section in odd_input.cases().values()
+    for one in section
+    for text in (one.gives, one.in_pandas)
+    if isinstance(text, str)
+}
+ON_THE_PAGE |= {f"judged table{text[3:]}" for text in ON_THE_PAGE if text.startswith("run")}
+
+
+def case(table, truth, message, options={}, seen_by="always"):  # noqa: B006
+    """Fill in what the page of odd input says between the beginning of a message and the row."""
+    begin, is_short, row = message.partition(" …")
+    if is_short:
+        (message,) = (text for text in ON_THE_PAGE if text.startswith(begin))
+        message += f"Offending row:{row}" * bool(row)
+    return table, truth, options, message, seen_by
+
+
 CASES = {
-    # case: (run or judged table, truth, options, message, who sees it)
-    "null user, hit": (
+    "null user, hit": case(
         put(floats(RUN, "user"), "user", HIT, None),
         floats(TRUTH, "user"),
-        {},
-        "run, column 'user': null user: drop the row, or fill in the user. Offending row: "
-        "user=null, item=2, rank=2",
-        "always",
+        "run, column 'user': null user … user=null, item=2, rank=2",
     ),
-    "null user, miss": (
+    "null user, miss": case(
         put(floats(RUN, "user"), "user", MISS, None),
         floats(TRUTH, "user"),
-        {},
-        "run, column 'user': null user: drop the row, or fill in the user. Offending row: "
-        "user=null, item=3, rank=3",
-        "always",
+        "run, column 'user': null user … user=null, item=3, rank=3",
     ),
-    "null item, miss": (
+    "null item, miss": case(
         put(floats(RUN, "item"), "item", MISS, None),
         floats(TRUTH, "item"),
-        {},
-        "run, column 'item': null item: drop the row, or fill in the item. Offending row: user=1, "
-        "item=null, rank=3",
-        "always",
+        "run, column 'item': null item … user=1, item=null, rank=3",
     ),
-    "null item of the truth": (
+    "null item of the truth": case(
         floats(RUN, "item"),
         put(floats(TRUTH, "item"), "item", 1, None),
-        {},
-        "truth, column 'item': null item: drop the row, or fill in the item. Offending row: "
-        "user=1, item=null, relevance=2.0",
-        "always",
+        "truth, column 'item': null item … user=1, item=null, relevance=2.0",
     ),
-    "null user of the truth, grade 0": (
+    "null user of the truth, grade 0": case(
         floats(RUN, "user"),
         put(floats(TRUTH, "user"), "user", 2, None),
-        {},
-        "truth, column 'user': null user: drop the row, or fill in the user. Offending row: "
-        "user=null, item=5, relevance=0.0",
-        "always",
+        "truth, column 'user': null user … user=null, item=5, relevance=0.0",
     ),
-    "null by": (
+    "null by": case(
         {**RUN, "model": ["a", "a", None, "a", "a"]},
         TRUTH,
-        {"by": "model"},
-        "run, column 'model': null group: drop the row, or fill in the group: "
-        ".with_columns(pl.col('model').fill_null('unknown')). Offending row: "
-        "model=null, user=1, item=3, rank=3",
-        "always",
+        "run, column 'model': null group … model=null, user=1, item=3, rank=3",
+        options={"by": "model"},
     ),
-    "rank 0, hit": (
+    "rank 0, hit": case(
         put(RUN, "rank", HIT, 0),
         TRUTH,
-        {},
-        "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours "
-        "start at 0. Offending row: user=1, item=2, rank=0",
-        "always",
+        "run, column 'rank': a rank that is not an integer ≥ 1 … user=1, item=2, rank=0",
     ),
-    "rank 0, miss": (
+    "rank 0, miss": case(
         put(RUN, "rank", MISS, 0),
         TRUTH,
-        {},
-        "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours "
-        "start at 0. Offending row: user=1, item=3, rank=0",
-        "always",
+        "run, column 'rank': a rank that is not an integer ≥ 1 … user=1, item=3, rank=0",
     ),
-    "negative rank, miss of a judged table": (
+    "negative rank, miss of a judged table": case(
         put(floats(JUDGED, "rank"), "rank", 2, -1.0),
         None,
-        {},
-        "judged table, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
-        "if yours start at 0. Offending row: user=1, item=3, rank=-1.0, relevance=null",
-        "always",
+        "judged table, column 'rank': a rank that is not an integer ≥ 1 … user=1, item=3, "
+        "rank=-1.0, relevance=null",
     ),
-    "fractional rank, hit": (
+    "fractional rank, hit": case(
         put(floats(RUN, "rank"), "rank", HIT, 2.5),
         TRUTH,
-        {},
-        "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours "
-        "start at 0. Offending row: user=1, item=2, rank=2.5",
-        "always",
+        "run, column 'rank': a rank that is not an integer ≥ 1 … user=1, item=2, rank=2.5",
     ),
-    "fractional rank, miss": (
+    "fractional rank, miss": case(
         put(floats(RUN, "rank"), "rank", MISS, 3.5),
         TRUTH,
-        {},
-        "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours "
-        "start at 0. Offending row: user=1, item=3, rank=3.5",
-        "always",
+        "run, column 'rank': a rank that is not an integer ≥ 1 … user=1, item=3, rank=3.5",
     ),
-    "infinite rank, miss": (
+    "infinite rank, miss": case(
         put(floats(RUN, "rank"), "rank", MISS, inf),
         TRUTH,
-        {},
-        "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours "
-        "start at 0. Offending row: user=1, item=3, rank=inf",
-        "always",
+        "run, column 'rank': a rank that is not an integer ≥ 1 … user=1, item=3, rank=inf",
     ),
-    "two hits at one rank": (
+    "two hits at one rank": case(
         put(RUN, "rank", HIT, 1),
         add(TRUTH, user=1, item=1, relevance=1.0),
-        {},
-        "run, column 'rank': two items of one user have the same rank: "
-        "name a column of models in model=, of folds or days in by=; otherwise make ranks without "
-        "ties, as rank('ordinal') does. "
-        "Offending row: user=1, item=1, rank=1",
-        "always",
+        "run, column 'rank': two items of one user have the same rank … user=1, item=1, rank=1",
     ),
-    "two hits at one rank of a judged table": (
+    "two hits at one rank of a judged table": case(
         put(put(floats(JUDGED, "rank"), "rank", 0, 2.0), "relevance", 0, 3.0),
         None,
-        {},
-        "judged table, column 'rank': two items of one user have the same rank: "
-        "name a column of models in model=, of folds or days in by=; otherwise make ranks without "
-        "ties, as rank('ordinal') does. "
-        "Offending row: user=1, item=1, rank=2.0, relevance=3.0",
-        "always",
+        "judged table, column 'rank': two items of one user have the same rank … user=1, item=1, "
+        "rank=2.0, relevance=3.0",
     ),
-    "a hit and a miss at one rank": (
+    "a hit and a miss at one rank": case(
         put(RUN, "rank", MISS, 2),
         TRUTH,
-        {},
-        "run, column 'rank': two items of one user have the same rank: "
-        "name a column of models in model=, of folds or days in by=; otherwise make ranks without "
-        "ties, as rank('ordinal') does. "
-        "Offending row: user=1, item=2, rank=2",
-        "check",
+        "run, column 'rank': two items of one user have the same rank … user=1, item=2, rank=2",
+        seen_by="check",
     ),
-    "two misses at one rank": (
+    "two misses at one rank": case(
         put(RUN, "rank", MISS, 1),
         TRUTH,
-        {},
-        "run, column 'rank': two items of one user have the same rank: "
-        "name a column of models in model=, of folds or days in by=; otherwise make ranks without "
-        "ties, as rank('ordinal') does. "
-        "Offending row: user=1, item=1, rank=1",
-        "check",
+        "run, column 'rank': two items of one user have the same rank … user=1, item=1, rank=1",
+        seen_by="check",
     ),
-    "a hit twice": (
+    "a hit twice": case(
         add(RUN, user=1, item=2, rank=9),
         TRUTH,
-        {},
         f"run, {AGAIN.format('run')} Offending row: user=1, item=2, rank=2",
-        "always",
     ),
-    "a miss twice": (
+    "a miss twice": case(
         add(RUN, user=1, item=3, rank=9),
         TRUTH,
-        {},
         f"run, {AGAIN.format('run')} Offending row: user=1, item=3, rank=3",
-        "check",
+        seen_by="check",
     ),
-    "a hit twice in a group": (
+    "a hit twice in a group": case(
         {**add(RUN, user=1, item=2, rank=9), "model": ["a"] * 6},
         TRUTH,
-        {"by": "model"},
         "run, column 'item': duplicate (model, user, item): name a column of folds or days in "
         "by=; otherwise keep the best row of each item: run.sort('rank', nulls_last=True)"
         ".unique(['model', 'user', 'item'], keep='first', maintain_order=True)"
         ".rank.with_rank(by=['model'], close_gaps=True). "
         "Offending row: model='a', user=1, item=2, rank=2",
-        "always",
+        options={"by": "model"},
     ),
-    "a hit twice in the truth": (
+    "a hit twice in the truth": case(
         RUN,
         add(TRUTH, user=1, item=2, relevance=3.0),
-        {},
-        f"{EVENTS}Offending row: user=1, item=2, relevance=1.0",
-        "always",
+        "truth, column 'item': duplicate (user … user=1, item=2, relevance=1.0",
     ),
-    "a relevant item that was not retrieved, twice in the truth": (
+    "a relevant item that was not retrieved, twice in the truth": case(
         RUN,
         add(TRUTH, user=1, item=4, relevance=2.0),
-        {},
-        f"{EVENTS}Offending row: user=1, item=4, relevance=2.0",
-        "always",
+        "truth, column 'item': duplicate (user … user=1, item=4, relevance=2.0",
     ),
-    "grade 0 twice in the truth": (
+    "grade 0 twice in the truth": case(
         RUN,
         add(TRUTH, user=1, item=5, relevance=0.0),
-        {},
-        f"{EVENTS}Offending row: user=1, item=5, relevance=0.0",
-        "check",
+        "truth, column 'item': duplicate (user … user=1, item=5, relevance=0.0",
+        seen_by="check",
     ),
-    "a hit twice in a judged table": (
+    "a hit twice in a judged table": case(
         add(floats(JUDGED, "rank"), user=1, item=2, rank=9.0, relevance=1.0),
         None,
-        {},
         f"judged table, {AGAIN.format('judged')} "
         "Offending row: user=1, item=2, rank=2.0, relevance=1.0",
-        "always",
     ),
-    "a miss twice where rank is made from score": (
+    "a miss twice where rank is made from score": case(
         add(SCORED, user=1, item=3, score=0.1),
         TRUTH,
-        {},
         f"run, {AGAIN.format('run')} Offending row: user=1, item=3, score=0.7".replace(
             "'rank', ", "'score', descending=True, "
         )
         .replace(", drop_duplicates and .ranking.with_rank", " and drop_duplicates")
         .replace(".rank.with_rank(close_gaps=True)", ""),
-        "always",
     ),
-    "infinite score, hit": (
+    "infinite score, hit": case(
         put(SCORED, "score", HIT, inf),
         TRUTH,
-        {},
-        "run, column 'score': infinite score: use a finite one, or null if the item was not "
-        "retrieved. Offending row: user=1, item=2, score=inf",
-        "always",
+        "run, column 'score': infinite score … user=1, item=2, score=inf",
     ),
-    "infinite score, miss": (
+    "infinite score, miss": case(
         put(SCORED, "score", MISS, -inf),
         TRUTH,
-        {},
-        "run, column 'score': infinite score: use a finite one, or null if the item was not "
-        "retrieved. Offending row: user=1, item=3, score=-inf",
-        "always",
+        "run, column 'score': infinite score … user=1, item=3, score=-inf",
     ),
-    "infinite relevance, hit": (
+    "infinite relevance, hit": case(
         RUN,
         put(TRUTH, "relevance", 0, inf),
-        {},
-        "truth, column 'relevance': NaN or infinite relevance: use a finite grade, or drop the "
-        "row if the item is unjudged. Offending row: user=1, item=2, relevance=inf",
-        "always",
+        "truth, column 'relevance': NaN or infinite relevance … user=1, item=2, relevance=inf",
     ),
-    "negative infinite relevance, not retrieved": (
+    "negative infinite relevance, not retrieved": case(
         RUN,
         put(TRUTH, "relevance", 2, -inf),
-        {},
-        "truth, column 'relevance': NaN or infinite relevance: use a finite grade, or drop the "
-        "row if the item is unjudged. Offending row: user=1, item=5, relevance=-inf",
-        "always",
+        "truth, column 'relevance': NaN or infinite relevance … user=1, item=5, relevance=-inf",
     ),
-    "infinite relevance in a judged table": (
+    "infinite relevance in a judged table": case(
         put(floats(JUDGED, "rank"), "relevance", 1, inf),
         None,
-        {},
         "judged table, column 'relevance': NaN or infinite relevance: use a finite grade, or null "
         "if the item is unjudged. Offending row: user=1, item=2, rank=2.0, relevance=inf",
-        "always",
     ),
-    "null relevance in the truth": (
+    "null relevance in the truth": case(
         RUN,
         put(TRUTH, "relevance", 1, None),
-        {},
-        "truth, column 'relevance': null relevance: use a finite grade, or drop the row if the "
-        "item is unjudged. Offending row: user=1, item=4, relevance=null",
-        "always",
+        "truth, column 'relevance': null relevance … user=1, item=4, relevance=null",
     ),
-    "neither rank nor relevance": (
+    "neither rank nor relevance": case(
         put(floats(JUDGED, "rank"), "rank", 2, None),
         None,
-        {},
         "judged table, column 'relevance': neither rank nor relevance: drop the row, or fill in "
         "one of the two. Offending row: user=1, item=3, rank=null, relevance=null",
-        "always",
     ),
-    "empty run": (
-        {name: [] for name in RUN},
-        TRUTH,
-        {},
-        "run: it is empty",
-        "always",
-    ),
-    "empty truth": (RUN, {name: [] for name in TRUTH}, {}, "truth: it is empty", "always"),
-    "empty judged table": (
-        {name: [] for name in JUDGED},
-        None,
-        {},
-        "judged table: it is empty",
-        "always",
-    ),
-    "nothing retrieved": (
+    "empty run": case({name: [] for name in RUN}, TRUTH, "run: it is empty"),
+    "empty truth": case(RUN, {name: [] for name in TRUTH}, "truth: it is empty"),
+    "empty judged table": case({name: [] for name in JUDGED}, None, "judged table: it is empty"),
+    "nothing retrieved": case(
         {**floats(RUN, "rank"), "rank": [None] * 5},
         TRUTH,
-        {},
         "run, column 'rank': it is null in every row",
-        "always",
     ),
-    "no score at all": (
+    "no score at all": case(
         {**SCORED, "score": [nan, None, nan, nan, None]},
         TRUTH,
-        {},
         "run, column 'score': it is null in every row",
-        "always",
     ),
-    "no common user": (
+    "no common user": case(
         RUN,
         {**TRUTH, "user": [8, 8, 8, 9]},
-        {},
         "run, column 'user': no user of the run is in the truth, which has users like 8. "
         "Offending row: user=1, item=1, rank=1",
-        "always",
     ),
-    "groups that split the users": (
+    "groups that split the users": case(
         {**RUN, "fold": [1, 1, 1, 2, 2]},
         TRUTH,
-        {"by": "fold"},
         "run, column 'fold': no user is in two of its groups, and the truth has no such column, "
         "so each user would count as a miss in every other group: join the column to the truth. "
         "Offending row: fold=1, user=1, item=1, rank=1",
-        "always",
+        options={"by": "fold"},
     ),
     # at the call: roles and types
-    "no user column": (
+    "no user column": case(
         {"uid": [1], "item": [1], "rank": [1]},
         TRUTH,
-        {},
         "run: no column 'user' for user; it has 'uid', 'item', 'rank'; the truth has 'user': pass "
         "user='uid', truth_user='user'",
-        "call",
+        seen_by="call",
     ),
-    "no rank and no score": (
+    "no rank and no score": case(
         {"user": [1], "item": [1]},
         TRUTH,
-        {},
-        "run: no column 'rank' for rank; it has 'user', 'item'; name it with rank=, or name a "
-        "score with score=, or call with_rank",
-        "call",
+        "run: no column 'rank' for rank; it has 'user' …",
+        seen_by="call",
     ),
-    "no relevance in a judged table": (
+    "no relevance in a judged table": case(
         RUN,
         None,
-        {},
         "judged table: no column 'relevance' for relevance; a run needs its truth: pass truth=, or "
         "call judge(run, truth); it has 'user', 'item', 'rank'; name it with relevance=",
-        "call",
+        seen_by="call",
     ),
-    "a relevance that was named and is not there": (
+    "a relevance that was named and is not there": case(
         RUN,
         {"user": [1], "item": [2]},
-        {"relevance": "grade"},
         "truth: no column 'grade' for relevance; it has 'user', 'item'; name it with relevance=",
-        "call",
+        options={"relevance": "grade"},
+        seen_by="call",
     ),
-    "no by column": (
+    "no by column": case(
         RUN,
         TRUTH,
-        {"by": "model"},
-        "run: no column 'model' for by; it has 'user', 'item', 'rank'; join it to a table, or "
-        "leave out by=",
-        "call",
+        "run: no column 'model' for by; it has 'user' …",
+        options={"by": "model"},
+        seen_by="call",
     ),
-    "a run with a relevance": (
-        JUDGED,
-        TRUTH,
-        {},
-        "run, column 'relevance': a relevance in a run: drop the column, or pass a judged table "
-        "without truth=",
-        "call",
+    "a run with a relevance": case(
+        JUDGED, TRUTH, "run, column 'relevance': a relevance in a run …", seen_by="call"
     ),
-    "score= beside a rank": (
+    "score= beside a rank": case(
         {**RUN, "points": SCORED["score"]},
         TRUTH,
-        {"score": "points"},
-        "run, column 'rank': a rank in addition to score=: drop the rank, or call with_rank to "
-        "make it from the score",
-        "call",
+        "run, column 'rank': a rank in addition to score= …",
+        options={"score": "points"},
+        seen_by="call",
     ),
-    "two roles": (
+    "two roles": case(
         RUN,
         TRUTH,
-        {"item": "user"},
         "run, column 'user': it has two roles: name a different column for one of them",
-        "call",
+        options={"item": "user"},
+        seen_by="call",
     ),
-    "a name of the vocabulary": (
+    "a name of the vocabulary": case(
         {**RUN, "hits": [0] * 5},
         TRUTH,
-        {},
-        "run, column 'hits': this name is reserved for the vocabulary of the metrics: "
-        "rename or drop the column",
-        "call",
+        "run, column 'hits': this name is reserved for the vocabulary of the metrics …",
+        seen_by="call",
     ),
-    "a rank beside another rank": (
+    "a rank beside another rank": case(
         {**RUN, "place": RUN["rank"]},
         TRUTH,
-        {"rank": "place"},
         "run, column 'rank': this name is reserved for the vocabulary of the metrics: "
         "rename or drop the column",
-        "call",
+        options={"rank": "place"},
+        seen_by="call",
     ),
-    "ids of different types": (
+    "ids of different types": case(
         {**RUN, "item": ["1", "2", "3", "1", "2"]},
         TRUTH,
-        {},
-        "column 'item': it is String in the run and Int64 in the truth: cast one; ids must have "
-        "the same type in both tables, or any two integer types",
-        "call",
+        "column 'item': it is String in the run and Int64 in the truth …",
+        seen_by="call",
     ),
-    "lists and judgments of different days": (
+    "lists and judgments of different days": case(
         {**RUN, "day": [2] * 5},
         {**TRUTH, "day": [1] * 4},
-        {"by": "day"},
-        "run, column 'day': no (day, user) of the run is in the truth, which has day=1, user=1: "
-        "make the values of 'day' the same in both tables, such as days of one time zone. "
-        "Offending row: day=2, user=1, item=1, rank=1",
-        "always",
+        "run, column 'day': no (day … day=2, user=1, item=1, rank=1",
+        options={"by": "day"},
     ),
-    "one day without judgments": (
+    "one day without judgments": case(
         {**RUN, "day": [1, 1, 1, 2, 2]},
         {**TRUTH, "day": [1] * 4},
-        {"by": "day"},
         "run, column 'day': a group in which no user is in the truth: add its rows to the truth, "
         "or leave the group out of both tables. Offending row: day=2, user=2, item=1, rank=1",
-        "check",
+        options={"by": "day"},
+        seen_by="check",
     ),
-    "one day without lists": (
+    "one day without lists": case(
         {**RUN, "day": [1] * 5},
         {**TRUTH, "day": [1, 1, 1, 2]},
-        {"by": "day"},
         "truth, column 'day': a group in which no user is in the run: add its rows to the run, "
         "or leave the group out of both tables. Offending row: day=2, user=2",
-        "check",
+        options={"by": "day"},
+        seen_by="check",
     ),
-    "grades under a name that nobody reads": (
+    "grades under a name that nobody reads": case(
         RUN,
         {"user": TRUTH["user"], "item": TRUTH["item"], "is_click": [0, 1, 1, 1]},
-        {},
-        "truth, column 'is_click': 0 and 1 but no relevance, so every judged item would be "
-        "relevant: pass relevance='is_click'; if every judged item is relevant, drop the column: "
-        "truth.drop('is_click'), or keep it beside a relevance of 1: "
-        "truth.with_columns(relevance=1). "
-        "Offending row: user=1, item=2, is_click=0",
-        "always",
+        "truth, column 'is_click': 0 and 1 but no relevance … user=1, item=2, is_click=0",
     ),
-    "flags under a name that nobody reads": (
+    "flags under a name that nobody reads": case(
         RUN,
         {"user": TRUTH["user"], "item": TRUTH["item"], "bought": [True, True, False, True]},
-        {},
-        "truth, column 'bought': False and True but no relevance, so every judged item would be "
-        "relevant: pass relevance='bought'; if every judged item is relevant, drop the column: "
-        "truth.drop('bought'), or keep it beside a relevance of 1: "
-        "truth.with_columns(relevance=1). "
-        "Offending row: user=1, item=5, bought=False",
-        "always",
+        "truth, column 'bought': False and True but no relevance … user=1, item=5, bought=False",
     ),
-    "a group called users": (
+    "a group called users": case(
         {**RUN, "users": ["a"] * 5},
         TRUTH,
-        {"by": "users"},
         "column 'users': evaluate counts users under this name: rename the column",
-        "evaluate",
+        options={"by": "users"},
+        seen_by="evaluate",
     ),
-    "rank as text": (
+    "rank as text": case(
         {**RUN, "rank": ["1"] * 5},
         TRUTH,
-        {},
-        "run, column 'rank': String cannot be a rank: cast it to integers",
-        "call",
+        "run, column 'rank': String cannot be a rank …",
+        seen_by="call",
     ),
-    "rank as boolean": (
+    "rank as boolean": case(
         {**RUN, "rank": [True] * 5},
         TRUTH,
-        {},
         "run, column 'rank': Boolean cannot be a rank: cast it to integers",
-        "call",
+        seen_by="call",
     ),
-    "score as text": (
+    "score as text": case(
         {**SCORED, "score": ["0.5"] * 5},
         TRUTH,
-        {},
-        "run, column 'score': String cannot be a score: cast it to numbers",
-        "call",
+        "run, column 'score': String cannot be a score …",
+        seen_by="call",
     ),
-    "relevance as text": (
+    "relevance as text": case(
         RUN,
         {**TRUTH, "relevance": ["yes"] * 4},
-        {},
-        "truth, column 'relevance': String cannot be a relevance: cast it to numbers or booleans",
-        "call",
+        "truth, column 'relevance': String cannot be a relevance …",
+        seen_by="call",
     ),
 }
 
