@@ -48,3 +48,6 @@ VALUES_PERMUTED, PERMUTATIONS = 10**8, 999
 
 # Spark: rows of a batch that is sent, and judgments of a partition that evaluates them.
 ROWS_OF_BATCH, JUDGMENTS_OF_PARTITION = 2**16, 250_000
+
+# Meter: batches whose sums are added up at once; one by one, each takes 1 ms longer.
+BATCHES_ADDED = 64

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._evaluation import evaluation, kept_plans
 from rankframe._inputs import arguments, several_users
 from rankframe._request import keywords, labels
@@ -31,9 +32,6 @@ else:
     from typing import TypeVar
 
     MeterFrameT = TypeVar("MeterFrameT")
-
-#: Sums of this many batches are added up at once: a batch takes 1 ms less.
-_WAITING = 64
 
 
 class _State(NamedTuple):
@@ -352,7 +350,7 @@ def _united(left: _State, right: _State) -> pl.DataFrame:
             f"Offending row: {rules.format_row(again)}"
         )
         raise RankingDataError(msg)
-    return pl.concat([old, new], rechunk=old.n_chunks() >= _WAITING)
+    return pl.concat([old, new], rechunk=old.n_chunks() >= _sizes.BATCHES_ADDED)
 
 
 def _merged(left: _State, right: _State) -> _State:
@@ -375,6 +373,6 @@ def _merged(left: _State, right: _State) -> _State:
             )
             raise RankingDataError(msg)
     numbers = [*left.numbers, *right.numbers]
-    if len(numbers) > _WAITING:
+    if len(numbers) > _sizes.BATCHES_ADDED:
         numbers = [_recipes.added(pl.concat(numbers))]
     return left._replace(units=_united(left, right), numbers=numbers)
