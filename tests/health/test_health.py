@@ -421,6 +421,27 @@ def test_judged_rows_without_a_key_are_counted(missing, item, placing):
     assert found.filter(table="run", what=what)["count"].sum() == 1
 
 
+@pytest.mark.parametrize("missing", [None, math.nan], ids=["null", "NaN"])
+@pytest.mark.parametrize("table", ["run", "truth", "both"])
+@pytest.mark.parametrize("other", [[], [1.0]], ids=["all", "one"])
+def test_missing_groups_are_a_problem_with_an_example(missing, table, other):
+    groups = pl.Series("g", [missing, *other], pl.Float64)
+    broken = pl.DataFrame({"user": 1, "item": [10, 11][: len(groups)], "g": groups})
+    whole = broken.with_columns(g=1.0)
+    run = (whole if table == "truth" else broken).with_columns(rank=pl.int_range(pl.len()) + 1)
+    truth = {"run": whole.drop("g"), "truth": broken, "both": broken}[table]
+    found = rf.health(run, truth=truth, by="g", k=2)
+    broken_tables = ["run", "truth"] if table == "both" else [table]
+    said = found.filter("problem", what="null_groups")
+    assert [*said["table"]] == broken_tables
+    assert [*said["count"]] == [1] * len(broken_tables)
+    shown, word = ("null", "null") if missing is None else ("nan", "NaN")
+    assert all(f"g={shown}, user=1, item=10" in text for text in said["example"])
+    assert found.filter(what="rows", table=broken_tables[0])["count"].sum() == len(groups)
+    with pytest.raises(rf.RankingDataError, match=f"column 'g': {word} group"):
+        rf.check(run, truth=truth, by="g")
+
+
 def test_catalogue_and_a_history():
     items = pl.DataFrame({"item": [10, 11, 12, 99, 99]})
     history = pl.DataFrame({"user": [1, 1], "item": [10, 12]})

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from contextlib import suppress
 from random import Random
 
@@ -502,6 +503,26 @@ def test_columns_of_the_catalogue_ride_along_where_they_are_named():
 
 HISTORY = pl.DataFrame({"user": [1, 2], "item": ["a", "b"]})
 CATALOGUE = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["y"], ["x"], ["z"]], "price": 1.0})
+
+
+def text_of(call):
+    """Give the error of a call, or None."""
+    try:
+        call()
+    except rf.RankingDataError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("label", sorted({*labels_at(3, [*OF_USERS, *OF_ALL]), *OF_EACH_COLUMN}))
+def test_metric_without_its_tables_says_which_to_pass(label):
+    """Each error names one that is missing, until the call has all that it needs."""
+    tables = {name: frame.lazy() for name, frame in WORLD.tables().items()}
+    run, passed = tables.pop("run"), {"truth": tables.pop("truth")}
+    while (text := text_of(lambda: rf.evaluate(run, label, **passed))) is not None:
+        said = re.search(r"pass (items|history)=, the (catalogue|table of past)", text)
+        assert said is not None, text
+        passed[said[1]] = tables.pop(said[1])  # an error for a table that is passed fails here
 
 
 @pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])

@@ -267,8 +267,16 @@ def _plan(section: Section) -> pl.LazyFrame:
 
 def _filled(values: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """Add the groups without a count."""
-    joined = groups.join(values, on=groups.columns, how="left", nulls_equal=True)
+    joined = _joined(groups, values, groups.columns)
     return joined.with_columns(pl.col(f"^{PREFIX}(count|of) .*$").fill_null(0))
+
+
+def _joined(left: pl.DataFrame, right: pl.DataFrame, groups: list[str]) -> pl.DataFrame:
+    """Join by groups; the join of sorted keys in memory finds no NaN."""
+    plan = left.lazy().join(
+        right.lazy(), on=groups, how="left", nulls_equal=True, maintain_order="left"
+    )
+    return plan.collect(engine="streaming")
 
 
 def _examples(
@@ -328,7 +336,7 @@ def _rows_of(
     if examples is not None:
         if not section.groups:
             return rows.hstack(examples)
-        return rows.join(examples, on=section.groups, how="left", nulls_equal=True)
+        return _joined(rows, examples, section.groups)
     texts: list[str | None] = [None] * rows.height
     if measure.least is not None and measure.sample is None:
         ids = values.select(pl.col(f"{PREFIX}least {number}").alias(measure.of_id))

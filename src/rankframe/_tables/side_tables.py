@@ -7,7 +7,7 @@ from these tables are in :mod:`rankframe._vocabulary.list_columns`, the shares o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
@@ -30,7 +30,7 @@ _TITLES = ("title", "name", "text", "query")
 _TEXT = pl.String | pl.Categorical | pl.Enum
 
 
-def meanings(source: Sequence[str]) -> str:
+def meanings(source: tuple[str, ...]) -> str:
     """Name the tables from which a column may come."""
     return " or ".join(f"{option(name)}, {INPUT_MEANINGS[name]}" for name in source)
 
