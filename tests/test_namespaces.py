@@ -74,6 +74,29 @@ def test_room_names_what_to_take_for_a_name_that_it_lacks(room, name, said):
         assert str(error.value).endswith(f"{name!r}{said}")
 
 
+@pytest.mark.parametrize(
+    ("door", "name", "said"),
+    [
+        ("", "power", "; it is rf.stats.power"),
+        ("", "stack", "; it is rf.runs.stack"),
+        ("", "describe", "; it is rf.metrics.describe"),
+        ("", "ndcg_at", "; it is rf.metrics.ndcg_at"),
+        ("", "trec", ": import rankframe.trec"),
+        ("", "typing", ": import rankframe.typing"),
+        ("", "spark", ": import rankframe.spark"),
+        ("", "evalute", "; the nearest is 'evaluate'"),
+        (".parts", "sum", "; the nearest is 'sums'"),
+        (".trec", "read_qrel", "; the nearest is 'read_qrels'"),
+    ],
+)
+def test_door_says_where_a_name_is_that_it_lacks(door, name, said, monkeypatch):
+    home = importlib.import_module(f"rankframe{door}")
+    monkeypatch.delitem(vars(home), name, raising=False)  # a room that was imported before
+    with pytest.raises(AttributeError) as error:
+        getattr(home, name)
+    assert str(error.value) == f"module 'rankframe{door}' has no attribute {name!r}{said}"
+
+
 def test_frame_shows_these_names():
     rank = pl.DataFrame(TABLE).rank
     assert {*dir(rank)} == {*ON_FRAMES.split()}

@@ -96,14 +96,26 @@ def homes_of(room: str) -> dict[str, str | None]:
     return {**(ROOMS.get(room, {}) if room else VERBS), **_OTHERS.get(room, {})}
 
 
+def _place_of(name: str) -> str:
+    """Say in which room a name is that the front door lacks, or how to import this room."""
+    from importlib.util import find_spec  # only an error needs it
+
+    for room in (*reversed(ROOMS), "metrics"):
+        loaded = sys.modules.get(f"rankframe.{room}")
+        if name in homes_of(room) or name in getattr(loaded, "__all__", ()):
+            return f"; it is rf.{room}.{name}"
+    is_room = not name.startswith("_") and find_spec(f"rankframe.{name}") is not None
+    return f": import rankframe.{name}" if is_room else ""
+
+
 def open_door(module: str) -> None:
     """Give a module the names of its room: ``__all__``, if it has none, and their later imports."""
     names, homes = vars(sys.modules[module]), homes_of(module.partition(".")[2])
 
     def value_of(name: str) -> Any:
         if name not in homes:
-            inside = [f"; it is rf.{r}.{name}" for r in reversed(ROOMS) if name in ROOMS[r]]
-            more = inside[0] if inside and "." not in module else hint(name, names["__all__"])
+            place = "" if "." in module else _place_of(name)
+            more = place or hint(name, names["__all__"])
             msg = f"module {module!r} has no attribute {name!r}{more}"
             raise AttributeError(msg)
         home = homes[name]

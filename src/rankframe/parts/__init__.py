@@ -17,6 +17,7 @@ from typing import Any, Unpack, cast, get_args, overload
 
 import polars as pl
 
+from rankframe import _rooms
 from rankframe._evaluation import evaluation, user_columns
 from rankframe._request import keywords, wrong_keywords
 from rankframe._request.keywords import Options, Settings
@@ -31,9 +32,7 @@ from rankframe.parts._recipes import Repeated
 
 __all__ = ["combine", "facts", "merge", "sums", "values"]
 
-
-def __dir__() -> list[str]:
-    return [*__all__]
+_rooms.open_door(__name__)
 
 
 @adapters.takes_any_frame

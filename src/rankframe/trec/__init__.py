@@ -17,6 +17,7 @@ from typing import Unpack, cast
 
 import polars as pl
 
+from rankframe import _rooms
 from rankframe._inputs.judgment_files import read_judgments
 from rankframe._request import keywords, wrong_keywords
 from rankframe._request.keywords import Columns, RunColumns, TruthColumns
@@ -31,9 +32,7 @@ from rankframe.trec._lines import Source, Target
 __all__ = ["read_judgments", "read_qrels", "read_run", "scan_qrels", "scan_run", "write_qrels"]
 __all__ += ["write_run"]
 
-
-def __dir__() -> list[str]:
-    return [*__all__]
+_rooms.open_door(__name__)
 
 
 @wrong_keywords.checked
