@@ -31,13 +31,15 @@ def _cut(quoted: re.Match[str]) -> str:
     return quoted[0] if len(text) <= _MOST_SHOWN else f"{before}{text[:_MOST_SHOWN]}…{quote}"
 
 
-_READERS = "polars", "pandas", "command", "sql"
+_READERS = "polars", "pandas", "command", "toml", "sql"  # toml: a file of the command
 _OPEN, _NEXT, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"  # no text has these characters
 _PIECE = re.compile(f"{_OPEN}{_NEXT.join(['(.*?)' for _ in _READERS])}{_CLOSE}", re.DOTALL)
 
 
 def wording(polars: str, **others: str) -> str:
     """Return a piece of an error that says something else to the readers of these names."""
+    if "command" in others:
+        others.setdefault("toml", others["command"])
     pieces = (rendered(others.get(reader, polars), reader) for reader in _READERS)
     return f"{_OPEN}{_NEXT.join(pieces)}{_CLOSE}"
 
@@ -50,17 +52,22 @@ def code(polars: str, pandas: str | None = None) -> str:
 def keyword(name: str, end: str = "") -> str:
     """Name a keyword: ``at_least``, which is ``--at-least`` in a command."""
     flag = "the truth as the last file" if name == "truth" else f"--{name.replace('_', '-')}"
-    return wording(f"{name}{end}", command=flag)
+    return wording(f"{name}{end}", command=flag, toml=name)
 
 
 def option(name: str, value: object = ...) -> str:
-    """Name a keyword, perhaps with its value: ``by='day'``, which is ``--by day`` in a command."""
+    """Name a keyword, perhaps with its value: ``by='day'``, which is ``--by day`` in a command.
+
+    A file of the command has keys: ``by = 'day'``.
+    """
     if value is ...:
         return keyword(name, "=")
     import shlex
 
     typed = "" if value is True else f" {shlex.quote('none' if value is None else str(value))}"
-    return wording(f"{name}={value!r}", command=f"{rendered(keyword(name), 'command')}{typed}")
+    flag = f"{rendered(keyword(name), 'command')}{typed}"
+    key = f"{name} = {'true' if value is True else repr(value)}"
+    return wording(f"{name}={value!r}", command=flag, toml=key)
 
 
 def marked(text: object) -> str:
@@ -91,7 +98,8 @@ class RankingDataError(ValueError):
     """A table breaks a rule: the message names the table, the column, the rule and a row."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(Problem(message))
+        # a copy is made of a text that is shown as its reader has seen it
+        super().__init__(message if isinstance(message, Problem) else Problem(message))
 
 
 class RankingWarning(UserWarning):

@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import copy
 import io
 import pickle
 import tempfile
@@ -52,6 +53,7 @@ TABLES = {
     "floats": RUN.with_columns(pl.col("user").cast(pl.Float64)),
     "items": pl.DataFrame({"item": [10], "genre": [["a"]]}),
     "twice": pl.DataFrame({"item": [10, 10, 11, 12, 13], "genre": [["a"]] * 5}),
+    "thrice": pl.DataFrame({"item": [10, 10, 11]}),
     "history": pl.DataFrame({"user": [1, 1], "item": [10, 10]}),
     "seen": RUN.drop("rank"),
     "ids": RUN.rename({"user": "qid", "item": "docno"}),
@@ -187,6 +189,12 @@ evaluate run truth -m rr none.csv
 gate run other truth --margin map=2%
 sql ndcg@10
 evaluate run truth -m map --by user --user user --user item
+evaluate run truth -m map --user a --user b
+evaluate run run -m map
+evaluate weird.csv truth -m map
+gate run other truth -m map --margin x
+health run truth --ties item
+evaluate run truth -m coverage@2 --items thrice
 """
 
 
@@ -221,6 +229,7 @@ def said_of(call):
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for name in tables.keys() & {*words}:
             tables[name].write_parquet(f"{name}.parquet")
+        RUN.write_parquet("weird.csv")
         files = set() if words[0] == "sql" else tables.keys()
         names = {f"--by {name}" for name in files} | {f"--users {name}" for name in files}
         pairs = zip(["", *words], words, strict=False)
@@ -296,9 +305,11 @@ def test_an_error_keeps_what_it_says_to_each_reader():
         rf.check(run, truth=TRUTH)
     with pytest.raises(rf.RankingDataError, match="item: run.sort_values") as in_pandas:
         rf.check(run.to_pandas(), truth=TRUTH.to_pandas())
-    sent = pickle.loads(pickle.dumps(got.value))
-    assert (type(sent), str(sent)) == (rf.RankingDataError, str(got.value))
-    for error in (got.value, in_pandas.value, sent):
+    copies = []
+    for own in (got.value, in_pandas.value):
+        copies += [pickle.loads(pickle.dumps(own)), copy.deepcopy(own)]
+        assert [(type(e), str(e)) for e in copies[-2:]] == [(rf.RankingDataError, str(own))] * 2
+    for error in (got.value, in_pandas.value, *copies):
         said = errors.rendered(error, "command")
         assert "of folds or days in --by; otherwise keep the best row of each item. " in said
         assert "days in by=; otherwise keep the best row of each item. " in errors.rendered(

@@ -224,7 +224,7 @@ WRONG = {
     "by = ['model', 3]": "by: 3 is not a text",
     "history = 'past.csv'": "past.csv: no such file",
     "baseline = 'old'\nmargin = 'some'": "values such as '1%', not 'some'",
-    "[[gates]]\nmetrics = 'mrr'\nat_least = '0.5'": "must be a finite number, not '0.5'",
+    "[[gates]]\nmetrics = 'mrr'\nat_least = '0.5'": "gates[0].at_least: it must be a finite",
     "[[gates]]\nmetrics = 'mrr'\nat_least = nan": "must be a finite number, not nan",
     "provenance = 'labels.csv'": "an output must end in one of .json",
     "gates = 3": "gates[0]: 3 is not a table",
@@ -234,7 +234,7 @@ WRONG = {
     "[[gates]]\nmetrics = 'mrr'\nundecided = 'pass'": (
         "gates[0].undecided: unknown key: the keys are metrics, margin, at_least, at_most"
     ),
-    "[[gates]]\nmetrics = 'mrr'\nmargin = [1]": "values such as '1%', not [1]",
+    "[[gates]]\nmetrics = 'mrr'\nmargin = [1]": "gates[0].margin: it must be a finite",
     "out = 'labels.csv'": "it is one of the inputs",
     "depth = = 3": "(at line 7",
 }
@@ -290,3 +290,23 @@ def test_rows_of_json_know_how_they_were_made(folder, capsys):
     assert "conventions" not in capsys.readouterr().out
     assert main(["evaluate", *runs, truth, *own, "--provenance", truth]) == 2
     assert "an output must end in one of .json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("relevant_at = -1", "relevant_at must be a number > 0"),
+        ("user = ['a', 'b']", "no column 'a' for user; it has"),
+        ("run_format = 'csv'", "but of format parquet: pass run_format = 'parquet'"),
+        ("by = 'day'", "join it to a table, or leave out by\n"),
+        ("undecided = 'pass'\n[[gates]]\nat_least = 0.1", "undecided = 'pass'"),
+        ("[[gates]]\nmetrics = 'mrr'\nat_least = 2", "error: at_least of 'mrr' is 2"),
+        ("[[gates]]\nmetrics = 'mrr'\nat_least = 'x'", "gates[0].at_least: it must be"),
+    ],
+)
+def test_an_error_names_the_keys_of_the_file(folder, capsys, text, said):
+    kept = [line for line in COMMON.splitlines() if not text.startswith(line[:6] or "-")]
+    assert main(["run", written(folder, "\n".join([*kept, text]))]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "--" not in error

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
@@ -315,3 +316,27 @@ def test_type_that_polars_cannot_read_is_an_error(role, refused):
     run = duckdb.connect().sql(f"SELECT 1 AS rank, {select}")
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
     refused(rf.evaluate, run, "rr", truth=truth)
+
+
+def test_the_cure_is_of_the_table_that_it_names():
+    """The table may be in a dict, and the other one of another package."""
+    run = {"user": [1, 1], "item": [10, 10], "rank": [1, 2]}
+    judged = {"user": [1, 1], "item": [10, 11], "c": [0, 1]}
+    twice = pd.DataFrame(run)
+    with pytest.raises(rf.RankingDataError, match="run.sort_values"):
+        rf.runs.fuse({"a": twice, "b": twice})
+    for truth, cure in ((pl.DataFrame(judged), "drop('c')"), (pd.DataFrame(judged), "columns='c'")):
+        for frame in (pl.DataFrame, pd.DataFrame):
+            plain = frame({"user": [1, 1], "item": [10, 11], "rank": [1, 2]})
+            with pytest.raises(rf.RankingDataError, match=re.escape(cure)):
+                rf.evaluate(plain, "rr", truth=truth)
+    for make in (pl.DataFrame, pd.DataFrame):
+        frame = make({"user": [1, 2], "item": [["a", "b"], []]})
+        with pytest.raises(rf.RankingDataError) as got:
+            rf.from_lists(frame)
+        cure = re.search(r"drop it(?: with |: frame)(.*?)\. users=", str(got.value))[1]
+        assert len(rf.from_lists(eval(f"frame{cure}"))) == 2
+        items = make({"item": [10, 10, 11]})
+        with pytest.raises(rf.RankingDataError) as got:
+            rf.evaluate(plain, "coverage@2", items=items)
+        assert len(eval(re.search(r"one row per item: (.*?)\. Off", str(got.value))[1])) == 2

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from rankframe._command import options
 from rankframe._command.inputs import Input
+from rankframe._request import keywords
 
 _WORDS = {str: "a text", bool: "true or false", dict: "a table"}
 _NUMBERS = ("N", "X", "M", "SYSTEM")  # which functions check, by their names in the help
@@ -64,6 +65,11 @@ def _gates(keys: dict[str, Any]) -> dict[str, list[Any]]:
         own = cast("dict[str, Any]", _checked(where, gate, dict))
         _check_keys(f"{where}.", own, read)
         bounds = {name: amount for name, amount in own.items() if name != "metrics"}
+        for name, amount in bounds.items():
+            is_share = name == "margin" and isinstance(amount, str)
+            if not (is_share or keywords.is_number(amount)):
+                msg = f"{where}.{name}: it must be a finite number, not {amount!r}"
+                raise TypeError(msg)
         bounds = bounds or {name: keys[name] for name in ("margin",) if name in keys}
         labels = _list_of(own.get("metrics", keys.get("metrics", [])))
         if not labels:

@@ -22,6 +22,7 @@ from rankframe._inputs import judgment_files
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._tables import adapters, column_roles, run_dicts, side_tables
+from rankframe.errors import option
 from rankframe.trec import _formats, _lines
 from rankframe.trec._formats import FileRole, Line, Stream
 
@@ -35,6 +36,7 @@ FORMATS = {
     "trec": (".trec", ".run", ".qrels", ".txt"),
 }
 _BINARY = ("parquet", "ipc")
+_MAGIC = {"parquet": b"PAR1", "ipc": b"ARROW1"}  # how their files begin
 _SEPARATORS = {"csv": ",", "tsv": "\t", "trec": None}
 FILE_ROLES = {
     "run": ("user", "item", "rank", "score"),
@@ -239,7 +241,7 @@ def _named_in_errors(name: str) -> Generator[None]:
     try:
         yield
     except (OSError, judgment_files.TooLargeError, pl.exceptions.PolarsError) as error:
-        msg = f"{name}: {one_line(error)}"
+        msg = f"{name}: {errors.marked(error)}"
         raise ValueError(msg) from None
 
 
@@ -272,8 +274,8 @@ def _more_of_user(table: str, own: Sequence[str | None], shared: Sequence[str]) 
     named = [name for name in own if name is not None] or shared
     if len(named) != max(1, len(shared)) and named:
         msg = (
-            f"--{table}-user names {len(named)} column{'s' * (len(named) > 1)} and --user "
-            f"{len(shared)}: name as many, each with an option of its own"
+            f"{option(f'{table}_user')} names {len(named)} column{'s' * (len(named) > 1)} and "
+            f"{option('user')} {len(shared)}: name as many, each with an option of its own"
         )
         raise ValueError(msg)
     return named[:-1]
@@ -393,7 +395,8 @@ def _scan_file(file: Input, layout: _Layout) -> _File:
             msg = f"{name}: {adapters.why_unreadable(error)}"
             raise ValueError(msg) from None
         except pl.exceptions.PolarsError as error:
-            msg = f"{name}: {one_line(error)} (read as {form}; --format names another format)"
+            other = option(f"{layout.table}_format" if layout.table in FILE_ROLES else "format")
+            msg = f"{name}: {one_line(error)} (read as {form}; {other} names another format)"
             raise ValueError(msg) from None
     return _in_roles(_File(name, form, frame, sources=[content]), layout)
 
@@ -402,8 +405,8 @@ def _scan_lines(name: str, form: str, source: Path | Stream, layout: _Layout) ->
     """Scan lines of TREC, or fields without a header."""
     if form not in _SEPARATORS:
         msg = (
-            f"{name}: --{layout.table}-fields names the columns of text without a header, "
-            f"and this file is of format {form}"
+            f"{name}: {option(f'{layout.table}_fields')} names the columns of text without a "
+            f"header, and this file is of format {form}"
         )
         raise ValueError(msg)
     lines = _lines_at_start(source)
@@ -422,7 +425,7 @@ def _scan_lines(name: str, form: str, source: Path | Stream, layout: _Layout) ->
     has = frame.collect_schema().names()
     change = {role: name for role, name in layout.shared.items() if role in has}
     more = {role: column for role, column in layout.own.items() if role not in file_roles}
-    _check_has(name, layout.table, more, has)
+    _check_has(name, layout, more, has)
     change |= {column: layout.shared[role] for role, column in more.items()}
     return _File(name, "trec", frame.rename(change), tag=_tag_of(lines, layout))
 
@@ -436,7 +439,7 @@ def _tag_of(lines: Sequence[Line], layout: _Layout) -> str | None:
 def _in_roles(file: _File, layout: _Layout) -> _File:
     """Rename the columns that play roles in this file to their names in all files."""
     has = file.frame.collect_schema().names()
-    _check_has(file.name, layout.table, layout.own, has)
+    _check_has(file.name, layout, layout.own, has)
     played = dict(layout.own)
     if layout.kind == "truth" and set(_formats.BEIR.values()) <= {*has}:
         beir = _formats.BEIR.items()
@@ -451,11 +454,13 @@ def _in_roles(file: _File, layout: _Layout) -> _File:
     return file._replace(frame=frame, names={new: name for name, new in change.items()})
 
 
-def _check_has(file: str, table: str, roles: Mapping[str, str], has: Sequence[str]) -> None:
+def _check_has(file: str, layout: _Layout, roles: Mapping[str, str], has: Sequence[str]) -> None:
     for role, name in roles.items():
         if name not in has:
             names, word = ", ".join(map(repr, has)), role.partition(" ")[0]
-            msg = f"{file}: no column {name!r} for --{table}-{word}; it has {names}"
+            is_own = layout.table == "truth" and word in layout.own
+            flag = option(f"truth_{word}" if is_own else word)
+            msg = f"{file}: no column {name!r} for {flag}; it has {names}"
             raise ValueError(msg)
 
 
@@ -474,6 +479,12 @@ def _format_of(path: Path, stream: Stream, layout: _Layout) -> str:
         return form or "trec"
     lines = _formats.first_lines(stream)
     if form in ("csv", "tsv") and layout.table in FILE_ROLES:
+        start = bytes(stream.peek(6))
+        for other, magic in _MAGIC.items():
+            if start.startswith(magic):
+                flag = option(f"{layout.table}_format", other)
+                msg = f"{stream.name}: it is no text of {form}, but of format {other}: pass {flag}"
+                raise ValueError(msg)
         _check_header(stream.name, lines, form, layout)
     shown = form or _formats.text_format(lines, layout.kind)
     is_triple = layout.kind == "run" and _formats.has_three_fields(lines)
@@ -486,11 +497,13 @@ def _format_of(path: Path, stream: Stream, layout: _Layout) -> str:
     if layout.table not in FILE_ROLES:
         problem += ": end its name in .csv or .parquet"
     elif is_triple:
-        fields = (f"--{layout.table}-fields user,item,{name}" for name in ("rank", "score"))
+        flag = f"{layout.table}_fields"
+        fields = (option(flag, f"user,item,{name}") for name in ("rank", "score"))
         problem = f"its third field may be the rank or the score: pass {' or '.join(fields)}"
     else:
-        problem += f": pass --{layout.table}-format {'|'.join(FORMATS)}, or the names of its "
-        problem += f"fields in --{layout.table}-fields"
+        flag = option(f"{layout.table}_format")
+        problem += f": pass {flag} {'|'.join(FORMATS)}, or the names of its "
+        problem += f"fields in {option(f'{layout.table}_fields')}"
     raise _at_line(stream.name, lines, problem)
 
 
@@ -499,7 +512,8 @@ def _check_header(name: str, lines: Sequence[Line], form: str, layout: _Layout) 
     fields = _formats.split(lines[0].text, _SEPARATORS[form]) if lines else []
     roles = {*layout.names.values(), *column_roles.SEARCHED}
     if len(fields) == 1 or (roles.isdisjoint(fields) and any(map(_formats.is_number, fields))):
-        of_one = f"--{layout.table}-format {'|'.join(_SEPARATORS)}, or --{layout.table}-fields"
+        flags = (option(f"{layout.table}_{name}") for name in ("format", "fields"))
+        of_one = f" {'|'.join(_SEPARATORS)}, or ".join(flags)
         cure = f"pass {of_one} with the names of its fields, or write it with commas or tabs"
         problem = f"it is no header of {form}: {cure}"
         raise _at_line(name, lines, problem)
@@ -682,8 +696,8 @@ def _of_one_type(name: str, *files: _File) -> tuple[_File, ...]:
     )
 
 
-def one_line(error: Warning | Exception | str) -> str:
-    text = errors.rendered(error, "command").strip().partition("\n")[0]
+def one_line(error: Warning | Exception | str, reader: str = "command") -> str:
+    text = errors.rendered(error, reader).strip().partition("\n")[0]
     return printable((text or type(error).__name__)[:500])
 
 

@@ -73,12 +73,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rankframe itself. For 1 and 2, one line on standard error explains why; for 3, a traceback.
     A warning is a line, too.
     """
-    with _warnings_in_lines():
-        return _code_of(sys.argv[1:] if arguments is None else [*arguments])
+    words = sys.argv[1:] if arguments is None else [*arguments]
+    with _warnings_in_lines("toml" if words[:1] == ["run"] else "command"):
+        return _code_of(words)
 
 
 @contextlib.contextmanager
-def _warnings_in_lines() -> Generator[None]:
+def _warnings_in_lines(reader: str) -> Generator[None]:
     """Print each warning of rankframe once, as errors are printed."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", RankingWarning)
@@ -89,7 +90,7 @@ def _warnings_in_lines() -> Generator[None]:
         ) -> None:
             if not issubclass(category, RankingWarning):
                 other(message, category, *where, **options)
-            elif (text := files.one_line(message)) not in said:
+            elif (text := files.one_line(message, reader)) not in said:
                 said.add(text)
                 text_tables.print_error(f"rankframe: warning: {text}")
 
@@ -122,7 +123,7 @@ def _in_words(error: Exception, arguments: argparse.Namespace) -> str:
     """Write an error in one line; of a file that cannot be read, its name."""
     is_of_file = isinstance(error, pl.exceptions.PolarsError | OSError) and "runs" in arguments
     broken = files.broken_file(_inputs(arguments)) if is_of_file else None
-    return broken or files.one_line(error)
+    return broken or files.one_line(error, "toml" if "config" in arguments else "command")
 
 
 def _import(name: str) -> None:

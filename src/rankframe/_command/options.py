@@ -543,7 +543,11 @@ def _bound(text: str) -> tuple[str | None, float | str]:
 
 def _size(text: str) -> float | str:
     """Read a number, or a share such as ``1%``."""
-    return text if text.endswith("%") else _finite(text)
+    try:
+        return text if text.endswith("%") else _finite(text)
+    except argparse.ArgumentTypeError as error:
+        msg = f"{error}, nor a share such as 1%"
+        raise argparse.ArgumentTypeError(msg) from None
 
 
 #: What reads the value of an option, by its name in the help.

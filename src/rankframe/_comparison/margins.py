@@ -16,7 +16,7 @@ from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.system_pairs import Pair, Tested
 from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._request.labels import RequestedMetric, Traits
-from rankframe.errors import Problem, wording
+from rankframe.errors import Problem, option, wording
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Rare, Sample
@@ -53,7 +53,9 @@ def read_margins(
         elif metric.over_users.epsilon is not None and bound.size:
             why = "a geometric mean, whose ratio is tested"
         if why:
-            cure = wording("name others, as in margin={'rr': 0.01}", command="leave out --margin")
+            cure = wording(
+                "name others, as in margin={'rr': 0.01}", command=f"leave out {option('margin')}"
+            )
             msg = f"margin: metric {name!r} is {why}: {cure}"
             raise ValueError(Problem(msg))
         trials.check_margin(name, bound, metric.traits)

@@ -12,7 +12,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns, ListColumns
 from rankframe._request.types import FrameT
 from rankframe._tables import adapters, column_roles, rules, run_dicts
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, code
 
 
 @adapters.takes_arrow
@@ -138,10 +138,12 @@ def from_lists(
     size = pl.col(item).list.len()
     uneven = pl.any_horizontal(pl.col(name).list.len().ne_missing(size) for name in lists)
 
+    kept = f": frame[frame[{item!r}].str.len() > 0]"
+    drop = code(f" with .filter(pl.col({item!r}).list.len() > 0)", kept)
     empty_text = (
-        "empty or null list, for which a long run has no row: drop it with "
-        f".filter(pl.col({item!r}).list.len() > 0). users='truth' and 'judged' still count its "
-        "user as a miss, 'run' and 'both' leave the user out"
+        f"empty or null list, for which a long run has no row: drop it{drop}. "
+        "users='truth' and 'judged' still count its user as a miss, 'run' and 'both' leave the "
+        "user out"
     )
     score_rules = [two_lists.rule_of_scores(name, name, pl.element()) for name in lists[1:]]
     uneven_text = "scores and items differ in number: give each item one score"

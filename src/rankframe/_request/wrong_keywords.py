@@ -49,6 +49,7 @@ _ELSEWHERE = {
     "total": "evaluate, summarize, compare, gate and the method compute of a Meter take it",
     "weights": "it returns one value per user; evaluate and summarize take it",
     "exclude": "verbs that evaluate take it; of a matrix of scores: scores[seen] = -np.inf",
+    "ties": "with_rank takes it, and makes the ranks that this one reads",
     "seed": "the same call has the same result each time",
 }
 _NAMES_OF_COLUMNS = ("by", "model", "weights", "cluster")

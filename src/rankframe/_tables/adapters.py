@@ -5,7 +5,8 @@ import inspect
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, TypeVar, cast
@@ -61,12 +62,8 @@ def takes_any_frame(verb: VerbT) -> VerbT:
         with errors.one_call():
             own = {name: _of_arrow(options[name]) for name in options}
             opened = openers[0](verb.__name__, names, [*map(_of_arrow, args)], own)
-            try:
+            with _cures_of_caller(args, options):
                 return opened.close(verb(*opened.args, **opened.options))
-            except (ValueError, TypeError) as error:
-                if any(map(_is_pandas, (*args, *options.values()))):
-                    error.args = (errors.Problem(error, "pandas"),)
-                raise
 
     return cast("VerbT", call)
 
@@ -79,9 +76,25 @@ def takes_arrow(verb: VerbT) -> VerbT:
     def call(*args: Any, **options: Any) -> Any:
         with errors.one_call():
             own = {name: _of_arrow(options[name]) for name in options}
-            return verb(*map(_of_arrow, args), **own)
+            with _cures_of_caller(args, options):
+                return verb(*map(_of_arrow, args), **own)
 
     return cast("VerbT", call)
+
+
+@contextmanager
+def _cures_of_caller(args: Sequence[Any], options: Mapping[str, Any]) -> Generator[None]:
+    """Write the cure of an error in pandas if the table that the error names first is of pandas."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        word = str(error).partition(",")[0].partition("=")[0].partition(":")[0]
+        first = next((table for table in args if is_frame(table) or is_dict(table)), None)
+        named = options[word] if is_frame(options.get(word)) else first
+        tables: Iterable[Any] = named.values() if is_dict(named) else [named]
+        if any(map(_is_pandas, tables)):
+            error.args = (errors.Problem(error, "pandas"),)
+        raise
 
 
 def _of_arrow(value: Any) -> Any:

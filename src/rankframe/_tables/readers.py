@@ -234,7 +234,9 @@ def _raise_if_refused(
 ) -> None:
     """Raise if a table has a role that its kind refuses, or a column that a verb will make."""
     if "placing" in shape.needs and table.rank is not None and "score" in columns:
-        cure = wording("call with_rank to make it from the score", command="rank by it with --ties")
+        cure = wording(
+            "call with_rank to make it from the score", command=f"rank by it with {option('ties')}"
+        )
         text = f"a rank in addition to {option('score')}: drop the rank, or {cure}"
         raise _refused(table, table.rank, text)
     for role, text in shape.refuses.items():
@@ -242,11 +244,13 @@ def _raise_if_refused(
             raise _refused(table, names[role], text)
     for name in map(names.__getitem__, shape.replaces):
         if name in (*table.keys, table.item, table.score):
-            verb = wording("with_rank", command="--ties")
+            verb = wording("with_rank", command=option("ties"))
             text = f"{verb} makes this column, so it cannot play another role: rename it"
             raise _refused(table, name, text)
     if table.subtopic is not None and table.score is not None:
-        cure = wording("call with_rank before judge", command="rank the run first, with --ties")
+        cure = wording(
+            "call with_rank before judge", command=f"rank the run first, with {option('ties')}"
+        )
         text = f"an item has one row per subtopic, so ranks cannot be made from scores: {cure}"
         raise _refused(table, table.subtopic, text)
 
@@ -595,8 +599,6 @@ def with_items(frame: Frame, truth: Truth | None, by: By, options: Mapping[str, 
 
 def _reserved(table: Table, name: str) -> RankingDataError:
     text = "this name is reserved for the vocabulary of the metrics: rename or drop the column"
-    if (table.name, name) == ("truth", "rank"):
-        text += "; rf.from_lists makes ranks of lists, and rf.from_grades a truth: {'q': {'a'}}"
     return _refused(table, name, text)
 
 

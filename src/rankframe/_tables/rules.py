@@ -234,7 +234,9 @@ def table_rules(table: Table) -> Iterator[Rule]:
         yield Rule(table.name, table.rank, text, several, what="several_ranks", surplus=more)
         shared = pl.col(table.item).n_unique().over([*table.keys, table.rank]) > 1
         surplus = places - _values_of([table.rank], of).n_unique()
-    cure = wording(", as rank('ordinal') does", command=", or rank by a score with --ties item")
+    cure = wording(
+        ", as rank('ordinal') does", command=f", or rank by a score with {option('ties', 'item')}"
+    )
     text = f"two items of one user have the same rank: {_of_several(table)}"
     text += f"make ranks without ties{cure}"
     broken = rank.is_not_null() & shared
@@ -259,7 +261,7 @@ def _rules_of_blocks(table: Table, placing: str) -> Iterator[Rule]:
     yield Rule(table.name, placing, text, broken, what="ranks_inside_blocks")
 
 
-_WITH_BLOCKS = wording("with_rank(ties='expected')", command="--ties expected")
+_WITH_BLOCKS = wording("with_rank(ties='expected')", command=option("ties", "expected"))
 _CURE_OF_BLOCKS = f"make rank and 'tied' with {_WITH_BLOCKS}"
 
 

@@ -163,16 +163,17 @@ def rules_of(table: Table) -> Iterator[Rule]:
 def _rules_of_items(table: Table) -> Iterator[Rule]:
     keys = [*table.keys]
     rest = [(name, dtype) for name, dtype in table.schema.items() if name not in keys]
-    name, dtype = rest[0] if rest else ("category", pl.String())
+    name, dtype = rest[0] if rest else ("", pl.String())
     # as text: a list of numbers would be a vector
     values = f"pl.col({name!r}).cast(pl.String)" if dtype.is_numeric() else repr(name)
     cast = f".astype({{{name!r}: str}})" * dtype.is_numeric()
     call = f": items{cast}.groupby({keys!r}, as_index=False).agg({{{name!r}: list}})"
     call = code(f": items.group_by({keys!r}).agg({values})", call)
-    text = (
-        f"duplicate ({', '.join(keys)}): keep one row per item; put several values of an item "
-        f"into a list{call}"
-    )
+    text = f"duplicate ({', '.join(keys)}): keep one row per item"
+    if rest:
+        text += f"; put several values of an item into a list{call}"
+    else:
+        text += code(f": items.unique({keys!r})", f": items.drop_duplicates({keys!r})")
     flag = guards.flag(table.frame, pl.struct(keys).n_unique() < pl.len())
     surplus = pl.len() - 1  # of the rows of one item
     broken = pl.struct(keys).is_duplicated()
