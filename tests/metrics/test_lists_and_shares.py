@@ -514,6 +514,16 @@ def text_of(call):
     return None
 
 
+@pytest.mark.parametrize("name", ["share", "target"])
+@pytest.mark.parametrize("given", [[], ["items"]])
+def test_column_of_the_caller_that_is_missing_is_named_though_a_share_is_so_called(name, given):
+    tables = WORLD.tables()
+    metric = pl.col(name).sum().alias("own")
+    options = {table: tables[table] for table in ["truth", *given]}
+    with pytest.raises(rf.RankingDataError, match=f"metric 'own' reads a column '{name}'; the "):
+        rf.evaluate(tables["run"], metric, **options)
+
+
 @pytest.mark.parametrize("label", sorted({*labels_at(3, [*OF_USERS, *OF_ALL]), *OF_EACH_COLUMN}))
 def test_metric_without_its_tables_says_which_to_pass(label):
     """Each error names one that is missing, until the call has all that it needs."""
