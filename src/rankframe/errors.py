@@ -70,6 +70,12 @@ def option(name: str, value: object = ...) -> str:
     return wording(f"{name}={value!r}", command=flag, toml=key)
 
 
+def of_run(text: object, call: str) -> str:
+    """Let the code of a text call for the run where it names it, as for a dict of runs."""
+    start = re.compile(f"([{_OPEN}{_NEXT}]: )run(?=\\.)")
+    return start.sub(lambda piece: f"{piece[1]}{call}", marked(text))
+
+
 def marked(text: object) -> str:
     """Return a text, or that of an error or a warning, with what it says to each reader."""
     own: object = text.args[0] if isinstance(text, Exception) and text.args else text

@@ -323,8 +323,14 @@ def test_the_cure_is_of_the_table_that_it_names():
     run = {"user": [1, 1], "item": [10, 10], "rank": [1, 2]}
     judged = {"user": [1, 1], "item": [10, 11], "c": [0, 1]}
     twice = pd.DataFrame(run)
-    with pytest.raises(rf.RankingDataError, match="run.sort_values"):
-        rf.runs.fuse({"a": twice, "b": twice})
+    for frame in (twice, pl.DataFrame(run)):
+        for own in ({}, {"model": "system"}):
+            runs = {"a": frame, "b": frame}
+            with pytest.raises(rf.RankingDataError) as got:
+                rf.runs.fuse(runs, **own)
+            cure = re.search(r"of each item: (.*)\. Off", str(got.value))[1]
+            assert ("sort_values" in cure) == (frame is twice)
+            assert len(eval(cure)) == len(runs)
     for truth, cure in ((pl.DataFrame(judged), "drop('c')"), (pd.DataFrame(judged), "columns='c'")):
         for frame in (pl.DataFrame, pd.DataFrame):
             plain = frame({"user": [1, 1], "item": [10, 11], "rank": [1, 2]})

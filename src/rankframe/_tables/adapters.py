@@ -92,8 +92,13 @@ def _cures_of_caller(args: Sequence[Any], options: Mapping[str, Any]) -> Generat
         first = next((table for table in args if is_frame(table) or is_dict(table)), None)
         named = options[word] if is_frame(options.get(word)) else first
         tables: Iterable[Any] = named.values() if is_dict(named) else [named]
-        if any(map(_is_pandas, tables)):
-            error.args = (errors.Problem(error, "pandas"),)
+        reader = "pandas" if any(map(_is_pandas, tables)) else "polars"
+        text = errors.marked(error)
+        if is_dict(first) and any(map(is_frame, first.values())):
+            model = f", model={options['model']!r}" if options.get("model") else ""
+            text = errors.of_run(text, f"rf.runs.stack(runs{model})")
+        if (reader, text) != ("polars", errors.marked(error)):
+            error.args = (errors.Problem(text, reader),)
         raise
 
 
