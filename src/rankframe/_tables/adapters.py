@@ -62,7 +62,7 @@ def takes_any_frame(verb: VerbT) -> VerbT:
         with errors.one_call():
             own = {name: _of_arrow(options[name]) for name in options}
             opened = openers[0](verb.__name__, names, [*map(_of_arrow, args)], own)
-            with _cures_of_caller(args, options):
+            with cures_of_caller(args, options):
                 return opened.close(verb(*opened.args, **opened.options))
 
     return cast("VerbT", call)
@@ -76,14 +76,14 @@ def takes_arrow(verb: VerbT) -> VerbT:
     def call(*args: Any, **options: Any) -> Any:
         with errors.one_call():
             own = {name: _of_arrow(options[name]) for name in options}
-            with _cures_of_caller(args, options):
+            with cures_of_caller(args, options):
                 return verb(*map(_of_arrow, args), **own)
 
     return cast("VerbT", call)
 
 
 @contextmanager
-def _cures_of_caller(args: Sequence[Any], options: Mapping[str, Any]) -> Generator[None]:
+def cures_of_caller(args: Sequence[Any], options: Mapping[str, Any]) -> Generator[None]:
     """Write the cure of an error in pandas if the table that the error names first is of pandas."""
     try:
         yield
@@ -100,6 +100,12 @@ def _cures_of_caller(args: Sequence[Any], options: Mapping[str, Any]) -> Generat
         if (reader, text) != ("polars", errors.marked(error)):
             error.args = (errors.Problem(text, reader),)
         raise
+
+
+def frames_of_parts(parts: Any) -> list[Any]:
+    """List the frames of one or several parts, with those that export Arrow as Polars."""
+    parts = _of_arrow(parts)
+    return [parts] if is_frame(parts) else [*map(_of_arrow, parts)]
 
 
 def _of_arrow(value: Any) -> Any:

@@ -42,6 +42,8 @@ def facts(
     *,
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
+    part: str | None = None,
+    count_users: bool = False,
     **options: Unpack[Options],
 ) -> Facts:
     """
@@ -55,9 +57,9 @@ def facts(
         The truth that judges the run: whole, or of the same part.
     by
         Columns of segments, such as country, fold or day.
-    **options
-        The keywords of ``sums``, so that both take the same ones; only the columns that play the
-        roles are read.
+    part, count_users, **options
+        The keywords of ``sums``, so that both take the same ones; they are checked, and only the
+        columns that play the roles are read.
 
     Returns
     -------
@@ -82,8 +84,9 @@ def facts(
     {'users': 3, 'top_grade': 2, 'by': [], 'groups': ''}
     """
     frame, by, options = run_dicts.as_frame(frame, by, options, whole=False)
-    columns = keywords.read_options(options).columns
-    return _facts.facts_of(_partitions.tables_of(frame, truth, by, columns))
+    _check_part(part)
+    settings = keywords.read_options(options, takes_bounds=True, count_users=count_users)
+    return _facts.facts_of(_partitions.tables_of(frame, truth, by, settings.columns))
 
 
 @overload
@@ -127,14 +130,15 @@ def merge(parts: Iterable[Any], *, repeated: Repeated = "error") -> Any:
     {'users': 2, 'top_grade': 2, 'by': [], 'groups': ''}
     """
     keywords.check_choice("repeated", repeated, get_args(Repeated))
-    several: list[Any] = [parts] if adapters.is_frame(parts) else list(parts)
+    several = adapters.frames_of_parts(parts)
     if any(isinstance(part, Mapping) for part in several):
         if repeated != "error":
             msg = f"repeated={repeated!r}: facts have no key: leave out those that come twice"
             raise ValueError(msg)
         return _facts.merged([_facts.checked(part) for part in several])
-    small, first = _stacked(several, repeated)
-    return adapters.to_caller_type(_recipes.added(small).lazy(), like=first)
+    with adapters.cures_of_caller(several, {}):
+        small, first = _stacked(several, repeated)
+        return adapters.to_caller_type(_recipes.added(small).lazy(), like=first)
 
 
 @adapters.takes_any_frame
@@ -273,7 +277,12 @@ def combine(
     """
     keywords.check_switch("total", total)
     keywords.check_choice("repeated", repeated, get_args(Repeated))
-    several = [parts] if adapters.is_frame(parts) else list(cast("Iterable[Any]", parts))
+    several = adapters.frames_of_parts(parts)
+    with adapters.cures_of_caller(several, {}):
+        return cast("FrameT", _combined(several, repeated, total=total))
+
+
+def _combined(several: Sequence[Any], repeated: Repeated, *, total: bool) -> Any:
     small, first = _stacked(several, repeated)
     small = _recipes.added(small)
     call = _recipes.call_of(small)
@@ -287,10 +296,7 @@ def combine(
         raise ValueError(msg)
     users = None if call.facts is None else call.facts["users"]
     _recipes.raise_if_whole_is_broken(small, users, policy=call.options.get("users"))
-    return cast(
-        "FrameT",
-        adapters.to_caller_type(_recipes.means_of(small, total=total).lazy(), like=first),
-    )
+    return adapters.to_caller_type(_recipes.means_of(small, total=total).lazy(), like=first)
 
 
 @adapters.takes_any_frame
@@ -384,6 +390,10 @@ def _check_part(part: object) -> None:
         raise TypeError(msg) if not isinstance(part, str) else ValueError(msg)
 
 
+def _damaged_error(why: str) -> RankingDataError:
+    return RankingDataError(f"parts: a cell is damaged ({why}): recreate them with rf.parts.sums")
+
+
 def _stacked(several: Sequence[Any], repeated: Repeated) -> tuple[pl.DataFrame, Any]:
     """Concatenate small frames without parts that come twice, and return one of the caller's."""
     if not several:
@@ -402,7 +412,13 @@ def _stacked(several: Sequence[Any], repeated: Repeated) -> tuple[pl.DataFrame, 
         frame.select(pl.col(name).cast(t) for name, t in _numbers.SCHEMA.items())
         for frame in frames
     ]
-    small = pl.concat(stacked).collect()
+    try:
+        small = pl.concat(stacked).collect()
+    except pl.exceptions.InvalidOperationError as error:
+        raise _damaged_error(str(error).partition("\n")[0]) from None
+    if small.null_count().sum_horizontal().item():
+        why = next(f"column {c.name!r} has a null" for c in small if c.null_count())
+        raise _damaged_error(why)
     if small.is_empty():
         msg = "the parts have no row: pass what rf.parts.sums returned for each"
         raise RankingDataError(msg)

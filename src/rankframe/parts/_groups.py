@@ -24,7 +24,11 @@ def as_text(frame: pl.DataFrame) -> str:
 
 
 def from_text(text: str) -> pl.DataFrame:
-    return pl.read_ipc_stream(base64.b64decode(text)) if text else pl.DataFrame()
+    try:
+        return pl.read_ipc_stream(base64.b64decode(text)) if text else pl.DataFrame()
+    except (ValueError, OSError, pl.exceptions.PolarsError):
+        msg = f"groups: the text {text!r} is damaged: make the facts or the sums again"
+        raise RankingDataError(msg) from None
 
 
 def key(schema: Mapping[str, pl.DataType], by: Sequence[str]) -> pl.Expr:

@@ -267,9 +267,10 @@ class Meter(Generic[MeterFrameT]):
             msg = "the Meter has no batch: call update first"
             raise RankingDataError(msg)
         keywords.check_total(self._by, total=total)
-        numbers = _recipes.added(pl.concat(state.numbers))
-        _recipes.raise_if_whole_is_broken(numbers, policy=self._settings.users)
-        means, like = _recipes.means_of(numbers, total=total), self._like
+        numbers, like = _recipes.added(pl.concat(state.numbers)), self._like
+        with adapters.cures_of_caller([like], {}):
+            _recipes.raise_if_whole_is_broken(numbers, policy=self._settings.users)
+        means = _recipes.means_of(numbers, total=total)
         if self._systems:
             order = self._by[0], pl.Enum(self._systems)
             means = adapters.with_order_of_names(means, *order).sort(self._by, nulls_last=True)

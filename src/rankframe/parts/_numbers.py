@@ -172,7 +172,10 @@ def _rows_of_sums(
         columns["metric"] += [metric] * rows.height
         for name in sums.TYPES:
             columns[name] += numbers.get(_column(name, place), zeros)
-    long = pl.DataFrame(columns, schema_overrides=sums.TYPES).with_columns(**sums.exact())
+    long = pl.DataFrame(columns, schema_overrides=sums.TYPES)
+    # null in a group without users, whose exponent leaves that of the other parts
+    long = long.with_columns(pl.col("exponent").fill_null(_LEAST_EXPONENT)).fill_null(0)
+    long = long.with_columns(**sums.exact())
     own = row_of(GROUPS, _groups.as_text(rows.select(by)))
     return pl.concat([in_schema(long), own]) if by else in_schema(long)
 
@@ -229,6 +232,31 @@ def added(small: pl.DataFrame) -> pl.DataFrame:
     if groups.width > 1:
         frames.insert(0, row_of(GROUPS, _groups.as_text(groups.drop(GROUP))))
     return pl.concat(frames)
+
+
+def rows_wanted(small: pl.DataFrame, request: Request, frames: int) -> pl.DataFrame:
+    """List what concatenated small frames do not have as often as they have its group."""
+    keys, metrics = ["kind", "metric", "group"], [*request.types]
+    pairs = [(_USERS, ""), *((_COUNTED, name) for name in request.counted)]
+    kinds = [_MEAN] if request.weights is None else [_MEAN, _WEIGHT]
+    pairs += [(kind, name) for kind in kinds for name in metrics]
+    wanted = pl.DataFrame(pairs, schema=["kind", "metric"], orient="row")
+    groups = pl.DataFrame({"group": "", "frames": frames})
+    if request.by:
+        tables = [_groups.from_text(text) for text in small.filter(kind=GROUPS)["metric"]]
+        if len(tables) != frames:
+            numbers = {"frames": frames, "rows": len(tables)}
+            return pl.DataFrame({"kind": GROUPS, "metric": "", **numbers})
+        own = pl.concat(t.select(group=_groups.key(t.schema, t.columns)) for t in tables)
+        groups = own.group_by("group").agg(frames=pl.len().cast(pl.Int64))
+    rows = small.group_by(keys).agg(rows=pl.len().cast(pl.Int64))
+    wanted = wanted.join(groups, how="cross").join(rows, on=keys, how="left")
+    # weighted sums of merged parts have a row per exponent
+    of_weights = pl.col("kind").is_in([_MEAN, _WEIGHT]) & (pl.col("rows") > pl.col("frames"))
+    several = of_weights if request.weights is not None else pl.lit(value=False)
+    wanted = wanted.with_columns(pl.col("rows").fill_null(0))
+    wrong = wanted.filter((pl.col("rows") != pl.col("frames")) & ~several)
+    return wrong.sort(keys).head(1)
 
 
 def _added_up(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

@@ -52,13 +52,17 @@ def encoded(call: Call) -> str:
 
 
 def decoded(text: str) -> Call:
-    record: dict[str, Any] = json.loads(text)
-    if record.pop("version", None) != _VERSION:
-        msg = "parts: made by another version of rankframe: recreate them with rf.parts.sums"
-        raise RankingDataError(msg)
-    request = record.pop("request")
-    types = dict(_groups.from_text(request.pop("types")).schema)
-    return Call(Request(types=types, **request), **record)
+    try:
+        record: dict[str, Any] = json.loads(text)
+        if record.pop("version", None) == _VERSION:
+            request = record.pop("request")
+            types = dict(_groups.from_text(request.pop("types")).schema)
+            return Call(Request(types=types, **request), **record)
+        why = "made by another version of rankframe"
+    except (ValueError, TypeError, LookupError, AttributeError):  # also of JSON
+        why = f"the text of a row {CALL!r} is damaged"
+    msg = f"parts: {why}: recreate them with rf.parts.sums"
+    raise RankingDataError(msg)
 
 
 def labels_of(metrics: SystemMetrics | None) -> dict[str, str]:
@@ -163,9 +167,28 @@ def _duplicate_part_error(part: str) -> RankingDataError:
 def added(small: pl.DataFrame) -> pl.DataFrame:
     """Add up concatenated small frames of one call."""
     calls = small.filter(kind=CALL)
-    common = encoded(_common(calls["metric"].unique(maintain_order=True).to_list()))
-    number = int(calls["count"].sum())
-    return pl.concat([_numbers.row_of(CALL, common, number), _numbers.added(small)])
+    common = _common(calls["metric"].unique(maintain_order=True).to_list())
+    _check_rows(small, common, calls.height)
+    call = _numbers.row_of(CALL, encoded(common), int(calls["count"].sum()))
+    return pl.concat([call, _numbers.added(small)])
+
+
+def _check_rows(small: pl.DataFrame, call: Call, frames: int) -> None:
+    """Check that each frame has its row per group and metric, and its counts."""
+    wanted = _numbers.rows_wanted(small, call.request, frames)
+    seen = small.filter(kind=SEEN)["metric"].to_list()
+    names = ["run", *(["users"] if call.facts else [])]
+    names += [name for name in ("truth", "shared") if name in seen]
+    wrong = [(SEEN, n, frames, seen.count(n)) for n in names if seen.count(n) != frames]
+    wrong += wanted.select("kind", "metric", "frames", "rows").rows()
+    if wrong:
+        kind, metric, expected, rows = wrong[0]
+        of = f" of {metric!r}" if metric else ""
+        msg = (
+            f"parts: {rows} of {expected} rows {kind!r}{of}, so a part lacks rows, or has them "
+            "twice: recreate it with rf.parts.sums"
+        )
+        raise RankingDataError(msg)
 
 
 def whole_tables_pass(numbers: pl.DataFrame, users: Users | None) -> bool:
