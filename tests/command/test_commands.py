@@ -142,7 +142,7 @@ def test_the_demo_is_the_articles_example(capsys):
         ("header.csv truth.parquet -m map", "header.csv: it is empty"),
         (
             "run.parquet truth.parquet -m map --format csv",
-            "run.parquet, line 1: it is no header of csv",
+            "run.parquet: it is no text of csv, but of format parquet",
         ),
         ("run.parquet folder.csv -m map", "folder.csv: it has no file (names that beg"),
         ("empty.arrow truth.parquet -m map", "empty.arrow: "),

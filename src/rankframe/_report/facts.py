@@ -531,7 +531,8 @@ def _health(call: ReportCall) -> pl.DataFrame:
         history=settings.history,
         **settings.columns,
     )
-    return counted.collect()
+    # the call has read the grades; a column of 0 and 1 that is left is a cluster or a weight
+    return counted.filter(pl.col("what") != "unread_grades").collect()
 
 
 def _unjudged(
