@@ -22,7 +22,7 @@ from rankframe._inputs import judgment_files
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._tables import adapters, column_roles, run_dicts, side_tables
-from rankframe.errors import option
+from rankframe.errors import Problem, option
 from rankframe.trec import _formats, _lines
 from rankframe.trec._formats import FileRole, Line, Stream
 
@@ -242,7 +242,7 @@ def _named_in_errors(name: str) -> Generator[None]:
         yield
     except (OSError, judgment_files.TooLargeError, pl.exceptions.PolarsError) as error:
         msg = f"{name}: {errors.marked(error)}"
-        raise ValueError(msg) from None
+        raise ValueError(Problem(msg)) from None
 
 
 def _layout(table: str, arguments: argparse.Namespace, columns: Columns) -> _Layout:
@@ -277,7 +277,7 @@ def _more_of_user(table: str, own: Sequence[str | None], shared: Sequence[str]) 
             f"{option(f'{table}_user')} names {len(named)} column{'s' * (len(named) > 1)} and "
             f"{option('user')} {len(shared)}: name as many, each with an option of its own"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
     return named[:-1]
 
 
@@ -397,7 +397,7 @@ def _scan_file(file: Input, layout: _Layout) -> _File:
         except pl.exceptions.PolarsError as error:
             other = option(f"{layout.table}_format" if layout.table in FILE_ROLES else "format")
             msg = f"{name}: {one_line(error)} (read as {form}; {other} names another format)"
-            raise ValueError(msg) from None
+            raise ValueError(Problem(msg)) from None
     return _in_roles(_File(name, form, frame, sources=[content]), layout)
 
 
@@ -408,7 +408,7 @@ def _scan_lines(name: str, form: str, source: Path | Stream, layout: _Layout) ->
             f"{name}: {option(f'{layout.table}_fields')} names the columns of text without a "
             f"header, and this file is of format {form}"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
     lines = _lines_at_start(source)
     header = layout.fields or [word for line in lines[:1] for word in line.words]
     shared = {role: column for role, column in layout.shared.items() if column in header}
@@ -461,7 +461,7 @@ def _check_has(file: str, layout: _Layout, roles: Mapping[str, str], has: Sequen
             is_own = layout.table == "truth" and word in layout.own
             flag = option(f"truth_{word}" if is_own else word)
             msg = f"{file}: no column {name!r} for {flag}; it has {names}"
-            raise ValueError(msg)
+            raise ValueError(Problem(msg))
 
 
 def _lines_at_start(source: Path | Stream) -> list[Line]:
@@ -484,7 +484,7 @@ def _format_of(path: Path, stream: Stream, layout: _Layout) -> str:
             if start.startswith(magic):
                 flag = option(f"{layout.table}_format", other)
                 msg = f"{stream.name}: it is no text of {form}, but of format {other}: pass {flag}"
-                raise ValueError(msg)
+                raise ValueError(Problem(msg))
         _check_header(stream.name, lines, form, layout)
     shown = form or _formats.text_format(lines, layout.kind)
     is_triple = layout.kind == "run" and _formats.has_three_fields(lines)
@@ -527,8 +527,9 @@ def _format_of_suffix(path: Path) -> str | None:
 
 def _at_line(name: str, lines: Sequence[Line], problem: str) -> ValueError:
     if not lines:
-        return ValueError(f"{name}: {problem}")
-    return ValueError(f"{name}, line {lines[0].number}: {problem}: {lines[0].text[:200]!r}")
+        return ValueError(Problem(f"{name}: {problem}"))
+    text = f"{name}, line {lines[0].number}: {problem}: {lines[0].text[:200]!r}"
+    return ValueError(Problem(text))
 
 
 @contextlib.contextmanager
