@@ -57,7 +57,9 @@ def facts(
         The truth that judges the run: whole, or of the same part.
     by
         Columns of segments, such as country, fold or day.
-    part, count_users, **options
+    part
+    count_users
+    **options
         The keywords of ``sums``, so that both take the same ones; they are checked, and only the
         columns that play the roles are read.
 
