@@ -247,7 +247,7 @@ def test_list_of_scores_that_contradicts_the_order_is_an_error(lazy, refused):
 
 def test_list_is_no_truth():
     lists = rf.from_lists({"q": ["a"]})
-    with pytest.raises(rf.RankingDataError, match="a truth: {'q': {'a'}}"):
+    with pytest.raises(rf.RankingDataError, match="truth, column 'rank'.* drop the column"):
         rf.evaluate(lists, "rr", truth=lists)
 
 

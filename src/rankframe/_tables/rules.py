@@ -224,7 +224,8 @@ def table_rules(table: Table) -> Iterator[Rule]:
         return
     rank = pl.col(table.rank)
     shared = pl.struct([*table.keys, table.rank]).is_duplicated()
-    surplus = rank.count() - rank.drop_nulls().n_unique()
+    ranks = rank.filter(rank > 0)  # others are invalid
+    surplus = ranks.len() - ranks.n_unique()
     if table.subtopic is not None:
         several = rank.n_unique().over([*table.keys, table.item]) > 1
         text = "several ranks of one item: give the rows of all its subtopics the same rank"
