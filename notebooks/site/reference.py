@@ -10,6 +10,7 @@ import griffe
 from live_report import CHARTS, alt_of
 
 import rankframe as rf
+from rankframe import _rooms
 from rankframe.presets import PRESETS
 
 #: What people look for, and the names that serve it; a name that is in no group is under More.
@@ -86,7 +87,8 @@ def _groups() -> dict[str, list[str]]:
 def _written_out(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         if name in _ROOMS:
-            yield from (f"{name}.{inner}" for inner in _package()[name].exports or ())
+            inside = _package()[name].exports or _rooms.homes_of(name)
+            yield from (f"{name}.{inner}" for inner in inside)
         else:
             yield name
 
