@@ -218,7 +218,7 @@ def sums(
     plan = evaluation.plan_means(question)
     _facts.check_grades(plan, facts)
     key = _numbers.row_of(_numbers.PART, part or "").lazy()
-    small = [_recipes.small_frame(plan, settings, facts), key, *own.checks(_numbers.SCHEMA)]
+    small = [*own.checks(_numbers.SCHEMA), _recipes.small_frame(plan, settings, facts), key]
     return adapters.to_caller_type(pl.concat(small), like=frame, beside=question.beside)
 
 
@@ -375,7 +375,7 @@ def values(
     rows = plan.rows.rename({key: name for key, name in names.items() if name is not None})
     checked = plan.checks.guarded(rows)
     schema = checked.collect_schema()
-    result = pl.concat([checked, *own.checks(dict(schema))]).sort(plan.keys)
+    result = pl.concat([*own.checks(dict(schema)), checked]).sort(plan.keys)
     return adapters.to_caller_type(result, like=frame, beside=question.beside)
 
 

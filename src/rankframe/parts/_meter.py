@@ -293,7 +293,7 @@ class Meter(Generic[MeterFrameT]):
             values = evaluation.plan_means(question)
             _facts.check_grades(values, facts)
             small = _recipes.small_frame(values, settings, None)
-            return pl.concat([small, *part.checks(_numbers.SCHEMA)])
+            return pl.concat([*part.checks(_numbers.SCHEMA), small])
 
         frames = {"run": run} if truth is None else {"run": run, "truth": truth}
         if self._keeps_plan:
