@@ -45,7 +45,7 @@ def wording(polars: str, **others: str) -> str:
 
 
 def code(polars: str, pandas: str | None = None) -> str:
-    """Return a piece of an error that only readers who write Python are told."""
+    """Return a piece of an error that only readers of Python see: the others see nothing."""
     return wording(polars, pandas=polars if pandas is None else pandas, command="", sql="")
 
 

@@ -1,4 +1,4 @@
-"""Parts with damaged or missing rows, and what callers of other frames are told of parts."""
+"""Parts with damaged or missing rows, and errors of parts for callers with pandas or Arrow."""
 
 import polars as pl
 import pytest
