@@ -46,7 +46,7 @@ _CALLS = {
     r"\.sort\(('\w+'), nulls_last=True\)": r".sort_values(\1)",
     r"\.sort\(('\w+'), descending=True, nulls_last=True\)": r".sort_values(\1, ascending=False)",
     r"\.unique\((\[.*?\])(, keep='first', maintain_order=True)?\)": r".drop_duplicates(\1)",
-    r"\.rank\.with_rank": ".ranking.with_rank",
+    r"\.rank\.with_rank\(": ".pipe(rf.with_rank, ",
     r"\.group_by\((.*?)\)\.agg\(pl\.max\((.*?)\)\)": r".groupby(\1, as_index=False)[\2].max()",
     r"truth\.drop\((.*?)\)": r"truth.drop(columns=\1)",
     r"\.with_columns\(relevance=1\)": ".assign(relevance=1)",
@@ -694,7 +694,7 @@ def cases() -> dict[str, list[Case]]:
                 RUN.with_columns(model=pl.Series(["a", "a", "a", None, None])),
                 TRUTH,
                 "run, column 'model': null group: drop the row, or fill in the group: "
-                ".with_columns(pl.col('model').fill_null('unknown')). Offending row: model=null, user=2, item=10, rank=1",
+                "run.with_columns(pl.col('model').fill_null('unknown')). Offending row: model=null, user=2, item=10, rank=1",
                 options={"by": "model"},
             ),
             Case(
@@ -1112,7 +1112,7 @@ def doors() -> list[Refusal]:
         Refusal(
             "an empty list, from_lists without truth=",
             lambda: rf.from_lists(answers, user="q", item="found"),
-            "frame of lists, column 'found': empty or null list, for which a long run has no row: drop it with "
+            "frame of lists, column 'found': empty or null list, for which a long run has no row: drop it: lists"
             ".filter(pl.col('found').list.len() > 0). users='truth' and 'judged' still count its user as a miss, "
             "'run' and 'both' leave the user out. Offending row: q=1",
         ),

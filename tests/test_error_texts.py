@@ -12,8 +12,10 @@ from rankframe import errors
 
 SRC = Path(rf.__file__).parent
 TESTS = Path(__file__).parent
-MARKS = re.compile(f"[{errors._OPEN}{errors._NEXT}{errors._CLOSE}]")
-PIECES = {("rankframe.errors", name) for name in ("option", "code", "wording", "marked")}
+MARKS = re.compile(f"[{errors._OPEN}{errors._NEXT}{errors._CLOSE}{errors._NAME}]")
+PIECES = {
+    ("rankframe.errors", name) for name in ("option", "code", "table_code", "wording", "marked")
+}
 RENDERED = {
     ("rankframe.errors", name) for name in ("Problem", "RankingDataError", "warn", "rendered")
 }

@@ -5,10 +5,10 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from types import FrameType
-from typing import Self
+from types import FrameType, MappingProxyType
+from typing import Self, TypeAlias
 
 __all__ = ["RankingDataError", "RankingWarning"]
 
@@ -32,21 +32,27 @@ def _cut(quoted: re.Match[str]) -> str:
 
 
 _READERS = "polars", "pandas", "command", "toml", "sql"  # toml: a file of the command
-_OPEN, _NEXT, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"  # no text has these characters
-_PIECE = re.compile(f"{_OPEN}{_NEXT.join(['(.*?)' for _ in _READERS])}{_CLOSE}", re.DOTALL)
+_OPEN, _NEXT, _CLOSE, _NAME = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"  # no text has them
+_PIECE = re.compile(f"{_OPEN}{_NEXT.join(['(.*?)' for _ in ('', *_READERS)])}{_CLOSE}", re.DOTALL)
 
 
-def wording(polars: str, **others: str) -> str:
+def wording(polars: str, *, table: str = "", **others: str) -> str:
     """Return a piece of an error that says something else to the readers of these names."""
     if "command" in others:
         others.setdefault("toml", others["command"])
     pieces = (rendered(others.get(reader, polars), reader) for reader in _READERS)
-    return f"{_OPEN}{_NEXT.join(pieces)}{_CLOSE}"
+    return f"{_OPEN}{_NEXT.join([table, *pieces])}{_CLOSE}"
 
 
-def code(polars: str, pandas: str | None = None) -> str:
+def code(text: str) -> str:
     """Return a piece of an error that only readers of Python see: the others see nothing."""
-    return wording(polars, pandas=polars if pandas is None else pandas, command="", sql="")
+    return wording(text, command="", sql="")
+
+
+def table_code(table: str, polars: str, pandas: str) -> str:
+    """Return code on a table, by the kind of frame that it is: ``: truth.unique(…)``."""
+    call, of_pandas = f": {_NAME}{polars}", f": {_NAME}{pandas}"
+    return wording(call, table=table, pandas=of_pandas, command="", sql="")
 
 
 def keyword(name: str, end: str = "") -> str:
@@ -70,22 +76,24 @@ def option(name: str, value: object = ...) -> str:
     return wording(f"{name}={value!r}", command=flag, toml=key)
 
 
-def of_run(text: object, call: str) -> str:
-    """Let the code of a text call for the run where it names it, as for a dict of runs."""
-    start = re.compile(f"([{_OPEN}{_NEXT}]: )run(?=\\.)")
-    return start.sub(lambda piece: f"{piece[1]}{call}", marked(text))
-
-
 def marked(text: object) -> str:
     """Return a text, or that of an error or a warning, with what it says to each reader."""
     own: object = text.args[0] if isinstance(text, Exception) and text.args else text
     return own.marked if isinstance(own, Problem) else str(text)
 
 
-def rendered(text: object, reader: str) -> str:
-    """Return what a text, an error or a warning says to a reader."""
-    place = _READERS.index(reader) + 1
-    return shortened(_PIECE.sub(lambda piece: piece[place], marked(text)))
+#: How code calls each table of a call, and whose code it is: "polars" or "pandas".
+Tables: TypeAlias = Mapping[str, tuple[str, str]]
+
+
+def rendered(text: object, reader: str, tables: Tables = MappingProxyType({})) -> str:
+    """Return what a text, an error or a warning says to a reader, or to the owner of tables."""
+
+    def said(piece: re.Match[str]) -> str:
+        name, of_table = tables.get(piece[1], (piece[1], reader))
+        return piece[_READERS.index(of_table) + 2].replace(_NAME, name)
+
+    return shortened(_PIECE.sub(said, marked(text)))
 
 
 class Problem(str):
@@ -94,8 +102,8 @@ class Problem(str):
     __slots__ = ("marked",)
     marked: str
 
-    def __new__(cls, text: object, reader: str = "polars") -> Self:
-        problem = super().__new__(cls, rendered(text, reader))
+    def __new__(cls, text: object, tables: Tables = MappingProxyType({})) -> Self:
+        problem = super().__new__(cls, rendered(text, "polars", tables))
         problem.marked = marked(text)
         return problem
 

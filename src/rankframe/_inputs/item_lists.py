@@ -12,7 +12,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns, ListColumns
 from rankframe._request.types import FrameT
 from rankframe._tables import adapters, column_roles, rules, run_dicts
-from rankframe.errors import RankingDataError, code
+from rankframe.errors import RankingDataError, table_code
 
 
 @adapters.takes_arrow
@@ -138,8 +138,8 @@ def from_lists(
     size = pl.col(item).list.len()
     uneven = pl.any_horizontal(pl.col(name).list.len().ne_missing(size) for name in lists)
 
-    kept = f": frame[frame[{item!r}].str.len() > 0]"
-    drop = code(f" with .filter(pl.col({item!r}).list.len() > 0)", kept)
+    kept = f".loc[lambda frame: frame[{item!r}].str.len() > 0]"
+    drop = table_code("lists", f".filter(pl.col({item!r}).list.len() > 0)", kept)
     empty_text = (
         f"empty or null list, for which a long run has no row: drop it{drop}. "
         "users='truth' and 'judged' still count its user as a miss, 'run' and 'both' leave the "

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast, get_args, get_origin
 
 from rankframe._request import keywords
-from rankframe.errors import Problem, code
+from rankframe.errors import Problem, table_code
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
 Discount: TypeAlias = Literal["log2", "rank"] | Sequence[float]
@@ -102,8 +102,8 @@ def check_gain(name: str, value: Any) -> Any:
     falls = values != sorted(values)
     if falls or any(gain > 0 for grade, gain in by_grade.items() if grade <= 0):
         what = "must not fall as the grade rises" if falls else "must be of grades > 0"
-        call = f"truth.with_columns(pl.col('relevance').cast(pl.Float64).replace({by_grade}))"
-        call = code(f": {call}", f": truth.replace({{'relevance': {by_grade}}})")
+        call = f".with_columns(pl.col('relevance').cast(pl.Float64).replace({by_grade}))"
+        call = table_code("truth", call, f".replace({{'relevance': {by_grade}}})")
         cure = f"Let the truth have the gains, and take the linear gain{call}"
         msg = f"{name} {what}: {gains!r}. {cure}"
         raise ValueError(Problem(msg))

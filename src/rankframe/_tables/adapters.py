@@ -84,21 +84,22 @@ def takes_arrow(verb: VerbT) -> VerbT:
 
 @contextmanager
 def cures_of_caller(args: Sequence[Any], options: Mapping[str, Any]) -> Generator[None]:
-    """Write the cure of an error in pandas if the table that the error names first is of pandas."""
+    """Let the code in an error call the caller's tables: each in Polars or in pandas."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        word = str(error).partition(",")[0].partition("=")[0].partition(":")[0]
         first = next((table for table in args if is_frame(table) or is_dict(table)), None)
-        named = options[word] if is_frame(options.get(word)) else first
-        tables: Iterable[Any] = named.values() if is_dict(named) else [named]
-        reader = "pandas" if any(map(_is_pandas, tables)) else "polars"
-        text = errors.marked(error)
+        tables: dict[str, tuple[str, str]] = {}
+        for name in ("run", "judged", "lists", *options, "truth"):
+            table = options[name] if is_frame(options.get(name)) else first
+            frames: Iterable[Any] = table.values() if is_dict(table) else [table]
+            tables[name] = name, "pandas" if any(map(_is_pandas, frames)) else "polars"
         if is_dict(first) and any(map(is_frame, first.values())):
             model = f", model={options['model']!r}" if options.get("model") else ""
-            text = errors.of_run(text, f"rf.runs.stack(runs{model})")
-        if (reader, text) != ("polars", errors.marked(error)):
-            error.args = (errors.Problem(text, reader),)
+            tables["run"] = f"rf.runs.stack(runs{model})", tables["run"][1]
+        problem = errors.Problem(error, tables)
+        if problem != errors.Problem(error):
+            error.args = (problem,)
         raise
 
 

@@ -23,7 +23,7 @@ from rankframe._request.question import Question, Totals
 from rankframe._request.types import By, Frame, Truth
 from rankframe._tables import adapters, column_roles, rules
 from rankframe._tables.table import Table, Tables
-from rankframe.errors import RankingDataError, code, option, wording
+from rankframe.errors import RankingDataError, code, option, table_code, wording
 
 #: A table beside another one, with its name.
 Beside: TypeAlias = "tuple[str, Frame] | None"
@@ -266,7 +266,7 @@ def _refuse_ratings(table: Table, by: By, columns: Columns) -> None:
             if is_rating:
                 what, done, worst, good = "ratings", "rated", "a disliked one", "liked"
             also = f" and {option('relevant_at')} the lowest rating of a liked item" * is_rating
-            drop = code(f": truth.drop({name!r})", f": truth.drop(columns={name!r})")
+            drop = table_code("truth", f".drop({name!r})", f".drop(columns={name!r})")
             text = (
                 f"{what} but no relevance, so every {done} item would be relevant, even {worst}: "
                 f"pass {option('relevance', name)}{also}; if every {done} item is {good}, drop the "

@@ -15,7 +15,7 @@ import polars as pl
 from rankframe import _sizes
 from rankframe._tables import adapters
 from rankframe._tables.table import Policy, Table
-from rankframe.errors import RankingDataError, code, option, wording
+from rankframe.errors import RankingDataError, code, option, table_code, wording
 
 
 def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
@@ -117,8 +117,8 @@ def row_rules(table: Table) -> list[Rule]:
             if role == "group" and table.name == "judged table":
                 cure = f"judge with the same {option('by')}, {cure}"
             if role == "group" and isinstance(table.schema[name], pl.String):
-                call = f": .with_columns(pl.col({name!r}).fill_null('unknown'))"
-                cure += code(call, f": .fillna({{{name!r}: 'unknown'}})")
+                call = f".with_columns(pl.col({name!r}).fill_null('unknown'))"
+                cure += table_code(_in_code(table), call, f".fillna({{{name!r}: 'unknown'}})")
             missing = missing_rules(table, name, role, cure)
             if (alone := _is_alone(table, name)) is not None:
                 missing = [rule._replace(broken=rule.broken & ~alone) for rule in missing]
@@ -269,21 +269,25 @@ _CURE_OF_BLOCKS = f"make rank and 'tied' with {_WITH_BLOCKS}"
 def _cure_of_duplicates(table: Table) -> str:
     row, grade = table.row, table.relevance
     if table.name == "truth" and grade is None:
-        return f"keep one{code(f': truth.unique({row})', f': truth.drop_duplicates({row})')}"
+        return "keep one" + table_code("truth", f".unique({row})", f".drop_duplicates({row})")
     if table.name == "truth":
-        call = f": truth.group_by({row}).agg(pl.max({grade!r}))"
-        call = code(call, f": truth.groupby({row}, as_index=False)[{grade!r}].max()")
+        call = f".groupby({row}, as_index=False)[{grade!r}].max()"
+        call = table_code("truth", f".group_by({row}).agg(pl.max({grade!r}))", call)
         several = "if items have several events, such as click and buy, name the column in"
         return f"{several} {option('by')}, or keep the highest grade{call}"
-    name = "judged" if table.name == "judged table" else "run"
     best, first, last = repr(table.rank), "", ""
     if table.rank is None:
         best, first, last = repr(table.score), "descending=True, ", ", ascending=False"
     kept = f".unique({row}, keep='first', maintain_order=True){_closing(table)}"
-    call = f": {name}.sort({best}, {first}nulls_last=True){kept}"
+    call = f".sort({best}, {first}nulls_last=True){kept}"
     kept = f".drop_duplicates({row}){_closing(table, pandas=True)}"
-    call = code(call, f": {name}.sort_values({best}{last}){kept}")
+    call = table_code(_in_code(table), call, f".sort_values({best}{last}){kept}")
     return f"{_of_several(table)}keep the best row of each item{call}"
+
+
+def _in_code(table: Table) -> str:
+    """Return what code calls a table."""
+    return "judged" if table.name == "judged table" else table.name
 
 
 def _closing(table: Table, *, pandas: bool = False) -> str:
@@ -496,13 +500,12 @@ def ungraded(name: str, *, boolean: bool, row: pl.DataFrame | None = None) -> Ra
     """Make the error of a truth whose grades have a name that nobody reads."""
     values = "False and True" if boolean else "0 and 1"
     shown = "" if row is None else f". Offending row: {format_row(row)}"
-    drop = code(f": truth.drop({name!r})", f": truth.drop(columns={name!r})")
-    beside = ", or keep it beside a relevance of 1: truth"
-    or_keep = code(f"{beside}.with_columns(relevance=1)", f"{beside}.assign(relevance=1)")
+    drop = table_code("truth", f".drop({name!r})", f".drop(columns={name!r})")
+    keep = table_code("truth", ".with_columns(relevance=1)", ".assign(relevance=1)")
     return RankingDataError(
         f"truth, column {name!r}: {values} but no relevance, so every judged item would be "
         f"relevant: pass {option('relevance', name)}; if every judged item is relevant, drop the "
-        f"column{drop}{or_keep}{shown}"
+        f"column{drop}{code(', or keep it beside a relevance of 1')}{keep}{shown}"
     )
 
 

@@ -17,7 +17,7 @@ from rankframe._request.types import Frame
 from rankframe._tables import adapters, guards, readers, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table, Tables
-from rankframe.errors import RankingDataError, code, option
+from rankframe.errors import RankingDataError, option, table_code
 
 INPUT_MEANINGS = {
     "items": "the catalogue, one row per item",
@@ -167,13 +167,13 @@ def _rules_of_items(table: Table) -> Iterator[Rule]:
     # as text: a list of numbers would be a vector
     values = f"pl.col({name!r}).cast(pl.String)" if dtype.is_numeric() else repr(name)
     cast = f".astype({{{name!r}: str}})" * dtype.is_numeric()
-    call = f": items{cast}.groupby({keys!r}, as_index=False).agg({{{name!r}: list}})"
-    call = code(f": items.group_by({keys!r}).agg({values})", call)
+    call = f"{cast}.groupby({keys!r}, as_index=False).agg({{{name!r}: list}})"
+    call = table_code("items", f".group_by({keys!r}).agg({values})", call)
     text = f"duplicate ({', '.join(keys)}): keep one row per item"
     if rest:
         text += f"; put several values of an item into a list{call}"
     else:
-        text += code(f": items.unique({keys!r})", f": items.drop_duplicates({keys!r})")
+        text += table_code("items", f".unique({keys!r})", f".drop_duplicates({keys!r})")
     flag = guards.flag(table.frame, pl.struct(keys).n_unique() < pl.len())
     surplus = pl.len() - 1  # of the rows of one item
     broken = pl.struct(keys).is_duplicated()
