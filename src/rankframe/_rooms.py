@@ -45,6 +45,7 @@ ROOMS = {
         "metric_agreement": "_comparison.system_agreement",
     },
     "runs": {
+        "baselines": "_inputs.baselines",
         "fuse": "_inputs.fusion",
         "overlap": "_evaluation.overlap",
         "rbo": "_evaluation.overlap",

@@ -13,6 +13,7 @@ import polars as pl
 
 from rankframe._evaluation import (
     bounds,
+    chance,
     group_means,
     kept_plans,
     ranges,
@@ -166,6 +167,7 @@ def evaluate(
     history: Frame | None = None,
     preset: PresetName | Preset | None = None,
     count_users: bool = False,
+    chance: bool = False,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -228,6 +230,9 @@ def evaluate(
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
+    chance
+        Add ``<metric>_chance`` and ``<metric>_ceiling``: what a random order of each list gives, as
+        an exact expectation, and what its ideal order gives, highest grade first. See the notes.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
@@ -237,8 +242,9 @@ def evaluate(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         by…, ``users`` (Int64, the number of users that ``users=`` selects) and one column per
-        metric (three with bounds, one more with ``count_users``); one row, or one per group,
-        sorted, totals last. A group that the truth does not cover has 0 users and nulls.
+        metric (three with bounds, one more with ``count_users``, two more with ``chance``); one
+        row, or one per group, sorted, totals last. A group that the truth does not cover has 0
+        users and nulls.
 
     Raises
     ------
@@ -274,6 +280,13 @@ def evaluate(
     bounds raises an error. They are null where the metric is null. With ``depth``, items below it
     are not part of the list.
 
+    Chance and ceiling are means over the same users as the metric, of lists with the same items: of
+    a whole list, after ``exclude``, ``depth`` and ``unjudged``, of which each order is equally
+    likely, or the items stand from rank 1 by grade, unjudged ones last. From one to the other is
+    what a ranker of these items can change. The rest, up to 1 for nDCG, is what the list lacks.
+    Metrics without an exact expectation, such as ERR, raise an error, as do those of subtopics and
+    those that read no grade.
+
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
@@ -297,6 +310,7 @@ def evaluate(
         unjudged=unjudged,
         depth=depth,
         count_users=count_users,
+        chance=chance,
         preset=preset,
         items=items,
         history=history,
@@ -352,6 +366,7 @@ def plan_values(question: Question) -> Values:
     values = reduction.reduced(joined, requested)
     for step in (
         bounds.with_bounds,
+        chance.with_chance,
         user_columns.with_columns_of_users,
         user_columns.with_missed,
     ):

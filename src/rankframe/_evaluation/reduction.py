@@ -175,7 +175,7 @@ def _checks(
         cut = _cut_blocks(joined, settings.depth)
         flags.append(guards.flag(cut, pl.len() > 0))
         raisers.append(partial(_raise_cut, cut, settings.depth))
-    raisers += [partial(_raise_not_finite, reduction.rows, joined) for reduction in reductions]
+    raisers += [partial(raise_not_finite, reduction.rows, joined) for reduction in reductions]
 
     def raise_global() -> None:
         rules.raise_first_global(tables, users)
@@ -369,7 +369,7 @@ _CURES = {
 }
 
 
-def _raise_not_finite(values: pl.LazyFrame, joined: Joined) -> None:
+def raise_not_finite(values: pl.LazyFrame, joined: Joined) -> None:
     """Raise at the first metric that is NaN or infinite for a user."""
     keys, schema = joined.keys, values.collect_schema()
     floats = [name for name, dtype in schema.items() if dtype.is_float() and name not in keys]

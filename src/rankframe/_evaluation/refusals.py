@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rankframe import errors
-from rankframe._evaluation import bounds
+from rankframe._evaluation import bounds, chance
 from rankframe._request import keywords, registry, share_names
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question
@@ -26,6 +26,8 @@ def refuse(question: Question, tables: Tables) -> None:
         _check_scope(metric, reading, tables)
         if metric.is_own:
             _check_missed_items(metric, reading, tables)
+        if settings.chance:
+            chance.check(metric, reading, tables)
         if settings.unjudged == "bounds" and tables.has_subtopics:
             _check_no_subtopics(metric)
     of_all = [metric.name for metric in question.requested if metric.is_of_all_lists]

@@ -24,7 +24,7 @@ _NAME_COLUMNS = ("by", "weights", "cluster", "time", "of", "model", "item", "ran
 #: Verbs whose rows have the order of the caller's.
 _IN_ORDER_OF_ROWS = ("with_rank", "check", "from_lists")
 #: Tables that have users.
-_TABLES = ("run", "truth", "other", "exclude", "history", "queries")
+_TABLES = ("run", "truth", "other", "exclude", "history", "queries", "users")
 
 
 def with_one(verb: str, passed: dict[str, Any]) -> Callable[[Any], Any]:

@@ -55,6 +55,13 @@ class Columns(TypedDict, total=False):
     """The item in the truth, if it has another name there."""
 
 
+class IdColumns(TypedDict, total=False):
+    """The columns of interactions."""
+
+    user: str | Sequence[str]
+    item: str
+
+
 class ListColumns(TypedDict, total=False):
     """The columns of a table of lists, or of a dict."""
 
@@ -167,6 +174,7 @@ class Settings:
     unjudged: Unjudged = "miss"
     depth: int | None = None
     count_users: bool = False
+    chance: bool = False
     counts: Sequence[Count] = ()
     defaults: Defaults | None = field(default=None, init=False)  # this and the next by preset
     single_precision: bool = field(default=False, init=False)
@@ -199,6 +207,7 @@ class Settings:
             if getattr(self, name) is None or name in ("defaults", "single_precision"):
                 object.__setattr__(self, name, value)
         check_switch("count_users", self.count_users)
+        check_switch("chance", self.chance)
         check_switch("single_precision", self.single_precision)
         if self.users is not None:
             check_choice("users", self.users, get_args(Users))

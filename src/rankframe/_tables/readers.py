@@ -648,7 +648,7 @@ def read_beside(name: str, frame: Frame, run: Table, columns: Columns) -> Table:
     opened = adapters.to_polars(frame, f"{name}= table")
     schema = opened.collect_schema()
     roles = {"item": run.item, "user": run.user}
-    if name in ("items", "queries"):
+    if name in ("items", "queries", "users"):
         roles.pop("user" if name == "items" else "item")
     user, item = roles.get("user", run.item), roles.get("item", run.user)
     for role, column in roles.items():

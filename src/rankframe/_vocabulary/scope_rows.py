@@ -74,6 +74,15 @@ def rows_of_scope(joined: Joined, reading: Reading, *, missed: bool = False) -> 
     return frame.rename({"rank": "block"}) if joined.tables.tied else frame
 
 
+def with_final_lists(joined: Joined) -> pl.LazyFrame:
+    """Return the rows of lists and truth after ``depth`` and ``unjudged`` took items away."""
+    settings = joined.tables.settings
+    rows = _cut(joined.rows("listed"), settings.depth)
+    if settings.unjudged != "drop":
+        return rows
+    return _condensed(rows, joined.keys, tied=joined.tables.tied)
+
+
 def users_of_run(joined: Joined) -> pl.LazyFrame:
     """Return each user with a list, of which ``depth`` and ``unjudged`` may leave nothing."""
     return joined.placed.select(joined.keys).unique()
