@@ -252,6 +252,16 @@ class Stats(RoomOfFrame, Generic[FrameT]):
     def metric_agreement(self, /, *metrics: str, model: str = ...) -> FrameT: ...
 
 class Runs(RoomOfFrame, Generic[FrameT]):
+    def baselines(
+        self,
+        /,
+        *,
+        users: Frame | Sequence[Any],
+        k: int = ...,
+        exclude: Frame | None = ...,
+        seed: int = ...,
+        **columns: Unpack[rankframe._request.keywords.IdColumns],
+    ) -> FrameT: ...
     def fuse(
         self,
         /,
@@ -319,6 +329,7 @@ class RankFrame(Generic[FrameT]):
         history: Frame | None = ...,
         preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
         count_users: bool = ...,
+        chance: bool = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def per_user(
@@ -502,6 +513,7 @@ class RankFrame(Generic[FrameT]):
         by: str | Sequence[str] = ...,
         total: bool = ...,
         count_users: bool = ...,
+        chance: bool = ...,
         checksums: bool = ...,
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> dict[str, Any]: ...

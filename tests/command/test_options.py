@@ -41,7 +41,11 @@ CALLS = [
         "-m p@1 -m ndcg --users all --undefined 0.5 --unjudged drop --depth 1 --per-user",
         {"users": "all", "undefined": 0.5, "unjudged": "drop", "depth": 1},
     ),
-    ("evaluate", "-m map --by fold --total", {"by": "fold", "total": True}),
+    (
+        "evaluate",
+        "-m map --by fold --total --chance",
+        {"by": "fold", "total": True, "chance": True},
+    ),
     ("evaluate", "-m ndcg@1,3 -m map", {}),
     ("evaluate", "-m rr --users both --depth 3", {"users": "both", "depth": 3}),
     ("compare", "-m rr --by fold --total", {"by": "fold", "total": True}),
@@ -76,6 +80,7 @@ def test_options_are_keywords(verb, words, options):
     "words",
     [
         "--count-users --per-user",
+        "--chance --per-user",
         "--total --by fold --per-user",
         "--weights impressions --per-user",
         "--weights impressions -q",

@@ -87,7 +87,7 @@ def test_conventions_change_with_a_convention_and_with_nothing_else():
     same = [
         conventions(users="truth"),
         conventions(relevance="relevance"),
-        conventions(total=True, count_users=True, unjudged="bounds"),
+        conventions(total=True, count_users=True, chance=True, unjudged="bounds"),
         conventions(RUN.head(5), TRUTH.reverse()),
         conventions(RUN.lazy(), TRUTH.lazy()),
         conventions(RUN.to_pandas(), TRUTH.to_pandas()),

@@ -216,9 +216,8 @@ def _evaluated(
     """Compute the rows of users, the row of all users, or both in this order."""
     if arguments.per_user:
         return [evaluation.per_user(run, *names, **conventions).collect()]
-    of_all = evaluation.evaluate(
-        run, *names, **conventions, total=arguments.total, count_users=arguments.count_users
-    )
+    more = {name: getattr(arguments, name) for name in ("total", "count_users", "chance")}
+    of_all = evaluation.evaluate(run, *names, **conventions, **more)
     if not arguments.per_query:
         return [of_all.collect()]
     requested = labels.parse_metrics(names, per_user=False)
@@ -240,6 +239,7 @@ def _check_rows(arguments: argparse.Namespace) -> None:
     for option, meaning in {
         "--total": "adds a row of overall means",
         "--count-users": "counts the users of each mean",
+        "--chance": "adds means",
         "--weights": "weighs the users of a mean",
     }.items():
         if of_users and getattr(arguments, option[2:].replace("-", "_")):

@@ -224,6 +224,8 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     _add_by(rows)
     counted = "add the number of users with a value of each metric"
     _add(rows, {"--total": (None, "add a row of overall means"), "--count-users": (None, counted)})
+    chance = "add what a random order of each list gives, and what its best order by grade gives"
+    _add(rows, {"--chance": (None, chance)})
     _add_ranking(_add_conventions(ask))
     output = _add_output(ask)
     _add_provenance(output)

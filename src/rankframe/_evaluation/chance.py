@@ -63,7 +63,7 @@ def with_chance(values: Values, question: Question) -> Values:
             form, name = labels.in_ties(metric) if tied else metric, f"{metric.name}_{end}"
             added.append(replace(form, name=name, expr=form.expr.alias(name)))
         labels.check_names([*requested, *added], values.keys)
-        other = reduction.reduced(_reordered(values.source, tied=tied), added).rows
+        other = reduction.reduced(reordered(values.source, tied=tied), added).rows
         # a user of whom only the value is known has no list, or a value for undefined ones
         own = [
             pl.coalesce(n.name, name).alias(n.name) for name, n in zip(asked, added, strict=True)
@@ -80,7 +80,7 @@ def with_chance(values: Values, question: Question) -> Values:
     return values._replace(requested=requested, rows=rows, types=types, checks=checks)
 
 
-def _reordered(joined: Joined, *, tied: bool) -> Joined:
+def reordered(joined: Joined, *, tied: bool) -> Joined:
     """Put all items of each list into one block of ties, or into the order of their grades."""
     settings, keys, run = joined.tables.settings, joined.keys, joined.tables.run
     rows = scope_rows.with_final_lists(joined)

@@ -232,7 +232,7 @@ def evaluate(
         ``users`` if it is undefined for some. A metric of all lists has no such column.
     chance
         Add ``<metric>_chance`` and ``<metric>_ceiling``: what a random order of each list gives, as
-        an exact expectation, and what its ideal order gives, highest grade first. See the notes.
+        an exact expectation, and what its ideal order gives, highest grade first.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:

@@ -25,7 +25,7 @@ _ROLES = ("user", "item", "rank", "score", "relevance", "subtopic")
 #: Options of ``Settings`` that are no conventions of a metric, or are shown elsewhere.
 _ELSEWHERE = (
     *("columns", "preset", "defaults", *keywords.INPUTS, "higher_is_better", "value_range"),
-    *("count_users", "counts", "cluster"),
+    *("count_users", "chance", "counts", "cluster"),
 )
 
 
@@ -38,6 +38,7 @@ def provenance(
     by: str | Sequence[str] = (),
     total: bool = False,
     count_users: bool = False,
+    chance: bool = False,
     checksums: bool = False,
     **options: Unpack[Options],
 ) -> dict[str, Any]:
@@ -63,6 +64,9 @@ def provenance(
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
+    chance
+        Add ``<metric>_chance`` and ``<metric>_ceiling``: what a random order of each list gives, as
+        an exact expectation, and what its ideal order gives, highest grade first.
     checksums
         Add the SHA-256 of each table's rows, sorted, as CSV without a header: those of the report.
         This sorts both tables.
@@ -83,8 +87,8 @@ def provenance(
 
     Notes
     -----
-    ``total``, ``unjudged="bounds"`` and ``count_users`` are accepted, so that a call takes the
-    keywords of ``evaluate``. They add rows and columns, and are no conventions.
+    ``total``, ``unjudged="bounds"``, ``count_users`` and ``chance`` are accepted, so that a call
+    takes the keywords of ``evaluate``. They add rows and columns, and are no conventions.
 
     Of equal scores, the conventions see what the run shows: the column ``tied`` of
     ``with_rank(ties="expected")``, or scores that the call ranks itself. Ranks that ``"item"`` or
@@ -105,7 +109,7 @@ def provenance(
     """
     from importlib.metadata import version
 
-    columns = {"total": total, "count_users": count_users}
+    columns = {"total": total, "count_users": count_users, "chance": chance}
     for name, flag in {**columns, "checksums": checksums}.items():
         keywords.check_switch(name, flag)
     tables, conventions = _conventions(frame, metrics, truth, by, options)
