@@ -55,18 +55,18 @@ def with_chance(values: Values, question: Question) -> Values:
     """Add what a random order of each list gives, and what its ideal order gives, if requested."""
     if not question.settings.chance:
         return values
-    asked = {metric.name: metric for metric in question.requested}
+    metrics = {metric.name: metric for metric in question.requested}
     rows, requested = values.rows, [*values.requested]
     for end, tied in (("chance", True), ("ceiling", False)):
         added: list[RequestedMetric] = []
-        for metric in asked.values():
+        for metric in metrics.values():
             form, name = labels.in_ties(metric) if tied else metric, f"{metric.name}_{end}"
             added.append(replace(form, name=name, expr=form.expr.alias(name)))
         labels.check_names([*requested, *added], values.keys)
         other = reduction.reduced(reordered(values.source, tied=tied), added).rows
         # a user of whom only the value is known has no list, or a value for undefined ones
         own = [
-            pl.coalesce(n.name, name).alias(n.name) for name, n in zip(asked, added, strict=True)
+            pl.coalesce(n.name, name).alias(n.name) for name, n in zip(metrics, added, strict=True)
         ]
         rows = rows.join(other, on=values.keys, how="left").with_columns(own)
         requested += added
