@@ -36,17 +36,13 @@ PLAIN = [1 / 3, 1 / 2, (1 / 4 + 1) / 3, (NDCG + 1) / 3, 1 / 2]
 #: The error for a duplicate in a run.
 AGAIN = (
     "run, column 'item': duplicate (user, item): name a column of models in model=, of folds or days in by=; "
-    "otherwise keep the best row of each item: run.sort('rank', nulls_last=True)"
-    ".unique(['user', 'item'], keep='first', maintain_order=True)"
-    ".rank.with_rank(close_gaps=True). "
+    "otherwise pass duplicates='first': the best place of an item counts, and items below its others "
+    "move up; or duplicates='occupy': its other places stay empty. "
 )
 
 #: Calls of Polars that errors name, and those that they name for pandas.
 _CALLS = {
-    r"\.sort\(('\w+'), nulls_last=True\)": r".sort_values(\1)",
-    r"\.sort\(('\w+'), descending=True, nulls_last=True\)": r".sort_values(\1, ascending=False)",
-    r"\.unique\((\[.*?\])(, keep='first', maintain_order=True)?\)": r".drop_duplicates(\1)",
-    r"\.rank\.with_rank\(": ".pipe(rf.with_rank, ",
+    r"\.unique\((\[.*?\])\)": r".drop_duplicates(\1)",
     r"\.group_by\((.*?)\)\.agg\(pl\.max\((.*?)\)\)": r".groupby(\1, as_index=False)[\2].max()",
     r"truth\.drop\((.*?)\)": r"truth.drop(columns=\1)",
     r"\.with_columns\(relevance=1\)": ".assign(relevance=1)",
@@ -414,9 +410,21 @@ def cases() -> dict[str, list[Case]]:
                 "a duplicate item in a list with scores, a miss",
                 put(SCORED, "item", [9, 11, 9, 10, 13]),
                 TRUTH,
-                f"{AGAIN}Offending row: user=1, item=9, score=0.9".replace(
-                    "'rank', ", "'score', descending=True, "
-                ).replace(".rank.with_rank(close_gaps=True)", ""),
+                f"{AGAIN}Offending row: user=1, item=9, score=0.9",
+            ),
+            Case(
+                "the same, and duplicates='first': the best place, and the others close",
+                put(SCORED, "item", [10, 10, 11, 10, 13]),
+                TRUTH,
+                PLAIN,
+                options={"duplicates": "first"},
+            ),
+            Case(
+                "the same, and duplicates='occupy': the others stay empty",
+                put(RUN, "item", [10, 10, 11, 10, 13]),
+                TRUTH,
+                [1 / 6, 1 / 3, (1 / 6 + 1) / 3, 1 / 3, 4 / 9],
+                options={"duplicates": "occupy"},
             ),
         ],
         "Scores": [

@@ -288,7 +288,7 @@ def test_what_the_caller_wrote_is_not_rewritten(tmp_path, monkeypatch):
         (
             "twice",
             f"run, column 'item': duplicate ({day}, user, item): name a column of folds or "
-            f'days in --by after "{day}"; otherwise keep the best row of each item. ',
+            f'days in --by after "{day}"; otherwise pass --duplicates first: ',
         ),
     ):
         for command in ("check", "evaluate"):
@@ -298,23 +298,19 @@ def test_what_the_caller_wrote_is_not_rewritten(tmp_path, monkeypatch):
 
 
 def test_an_error_keeps_what_it_says_to_each_reader():
-    run = pl.concat([RUN, RUN])
-    with pytest.raises(
-        rf.RankingDataError, match="keep the best row of each item: run.sort"
-    ) as got:
-        rf.check(run, truth=TRUTH)
-    with pytest.raises(rf.RankingDataError, match="item: run.sort_values") as in_pandas:
-        rf.check(run.to_pandas(), truth=TRUTH.to_pandas())
+    truth = pl.concat([TRUTH, TRUTH])
+    with pytest.raises(rf.RankingDataError, match="grade: truth.group_by") as got:
+        rf.check(RUN, truth=truth)
+    with pytest.raises(rf.RankingDataError, match="grade: truth.groupby") as in_pandas:
+        rf.check(RUN.to_pandas(), truth=truth.to_pandas())
     copies = []
     for own in (got.value, in_pandas.value):
         copies += [pickle.loads(pickle.dumps(own)), copy.deepcopy(own)]
         assert [(type(e), str(e)) for e in copies[-2:]] == [(rf.RankingDataError, str(own))] * 2
     for error in (got.value, in_pandas.value, *copies):
         said = errors.rendered(error, "command")
-        assert "of folds or days in --by; otherwise keep the best row of each item. " in said
-        assert "days in by=; otherwise keep the best row of each item. " in errors.rendered(
-            error, "sql"
-        )
+        assert "name the column in --by, or keep the highest grade. " in said
+        assert "in by=, or keep the highest grade. " in errors.rendered(error, "sql")
 
 
 def test_a_mismatch_of_long_enums_is_one_line(tmp_path, monkeypatch):

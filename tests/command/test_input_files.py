@@ -528,8 +528,9 @@ def test_check_finds_doubled_misses(folder, capsys):
     text = said_by(capsys, "check run.csv truth.parquet")
     assert text == (
         "run, column 'item': duplicate (user, item): name a column of models in --model, "
-        "of folds or days in --by; otherwise keep the best row of each item. Offending row: "
-        "user=1, item='z', rank=1"
+        "of folds or days in --by; otherwise pass --duplicates first: the best place of an item "
+        "counts, and items below its others move up; or --duplicates occupy: its other places "
+        "stay empty. Offending row: user=1, item='z', rank=1"
     )
     run.unique("item").write_csv("run.csv")
     assert main("check run.csv truth.parquet -m map".split()) == 0

@@ -3,7 +3,6 @@
 import datetime
 import itertools
 import random
-import re
 
 import polars as pl
 import pytest
@@ -321,21 +320,3 @@ def test_lists_in_order_break_the_same_rules(as_if_large, column, message):
     broken = pl.when((pl.col("user") == 5) & (pl.col("rank") == 9)).then(2).otherwise(column)
     with pytest.raises(RankingDataError, match=message):
         rf.evaluate(lists.with_columns(broken.alias(column)), *labels, history=history)
-
-
-@pytest.mark.parametrize("by", [(), ("model",)])
-@pytest.mark.parametrize("kind", ["clone", "lazy", "to_pandas"])
-def test_cure_of_a_duplicate_gives_the_right_value_when_pasted(by, kind):
-    if kind == "to_pandas":
-        import rankframe.pandas  # noqa: F401
-    run = pl.DataFrame({"uid": [1] * 3, "doc": [*"aab"], "place": [1, 2, 3], "model": ["m"] * 3})
-    names = {"user": "uid", "item": "doc"}
-    frame = getattr(run, kind)()
-    truth = getattr(pl.DataFrame({"uid": [1], "doc": ["b"]}), kind)()
-    with pytest.raises(rf.RankingDataError, match="duplicate") as raised:
-        rf.check(frame, truth=truth, by=by, rank="place", **names).collect()
-    cure = re.search(r"keep the best row of each item: (run\..*)\. Offending", str(raised.value))[1]
-    mended = eval(cure, {"run": frame, "rf": rf})
-    got = rf.evaluate(mended, "recall@2", "rr", truth=truth, by=by, rank="place", **names)
-    *_, recall, rr = pl.DataFrame(got.collect() if kind == "lazy" else got).row(0)
-    assert (recall, rr) == (1.0, 0.5)

@@ -164,9 +164,8 @@ CASES = {
         {**add(RUN, user=1, item=2, rank=9), "model": ["a"] * 6},
         TRUTH,
         "run, column 'item': duplicate (model, user, item): name a column of folds or days in "
-        "by=; otherwise keep the best row of each item: run.sort('rank', nulls_last=True)"
-        ".unique(['model', 'user', 'item'], keep='first', maintain_order=True)"
-        ".rank.with_rank(by=['model'], close_gaps=True). "
+        "by=; otherwise pass duplicates='first': the best place of an item counts, and items below "
+        "its others move up; or duplicates='occupy': its other places stay empty. "
         "Offending row: model='a', user=1, item=2, rank=2",
         options={"by": "model"},
     ),

@@ -273,11 +273,13 @@ def _read(
     if rest:
         run = files.of_systems(tables.runs, arguments, tables.columns)
     by, columns = run_dicts.with_model(run.collect_schema(), arguments.by, tables.columns)
+    duplicates = getattr(arguments, "duplicates", None)
+    once: dict[str, Any] = {} if duplicates is None else {"duplicates": duplicates}
     if getattr(arguments, "ties", None) is not None:
-        run = verbs.with_rank(run, by=by, ties=arguments.ties, **columns)
+        run = verbs.with_rank(run, by=by, ties=arguments.ties, **once, **columns)
         columns.pop("score", None)
         columns.pop("rank", None)
-    return tables, run, {"truth": tables.truth, "by": by, **tables.beside, **columns}
+    return tables, run, {"truth": tables.truth, "by": by, **tables.beside, **once, **columns}
 
 
 def _with_means(
@@ -315,7 +317,7 @@ def _check(arguments: argparse.Namespace) -> None:
         _, run, call = _read(arguments)
         rows = row_verbs.check(run, **call).select(pl.len()).collect().item()
         if names := [name for name in names if name != trec.RUN_ID]:
-            evaluation.evaluate(run, *names, **_conventions(arguments), **call).collect()
+            evaluation.evaluate(run, *names, **(call | _conventions(arguments))).collect()
         missed: list[str] = []
         if call["truth"] is not None:
             missed = _missed_of(evaluation.evaluate(run, _MISSED, **call).collect(), call["by"])
@@ -550,7 +552,7 @@ def _sql(arguments: argparse.Namespace) -> None:
     if not arguments.metrics and not arguments.check:
         msg = "the following arguments are required: -m/--metric"
         raise ValueError(msg)
-    more = ("preset", "users", "undefined", "relevant_at", "depth", "unjudged")
+    more = ("preset", "users", "undefined", "relevant_at", "depth", "unjudged", "duplicates")
     values = {n: getattr(arguments, n) for n in (*more, "per_user", "names", "exclude", "check")}
     call |= {name: value for name, value in values.items() if value is not None}
     text_tables.print_data(query.sql(*labels_, **call))

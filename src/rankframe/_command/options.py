@@ -16,7 +16,7 @@ from rankframe._command import files, inputs, trec
 from rankframe._command.inputs import Input
 from rankframe._comparison.trials import Correction, GateTest, Test, Trial, Undecided
 from rankframe._request import keywords, labels, wrong_keywords
-from rankframe._request.keywords import Unjudged
+from rankframe._request.keywords import Duplicates, Unjudged
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
 from rankframe._warehouse.dialects import DialectName
@@ -643,6 +643,7 @@ CONVENTION_VALUES: Mapping[str, str | Sequence[str]] = {
     "weights": "COL",
     "relevant_at": "X",
     "unjudged": get_args(Unjudged),
+    "duplicates": get_args(Duplicates),
     "depth": "N",
 }
 _TEXTS = _texts_of(keywords.Columns) | _texts_of(keywords.Options)

@@ -24,7 +24,7 @@ from rankframe._evaluation import (
 )
 from rankframe._evaluation.values import Checks, Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Columns, Settings, Unjudged
+from rankframe._request.keywords import Columns, Duplicates, Settings, Unjudged
 from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._request.types import Frame, FrameT, Runs, Truth
@@ -44,6 +44,7 @@ def per_user(
     relevant_at: float | None = None,
     undefined: float | None = None,
     unjudged: Unjudged = "miss",
+    duplicates: Duplicates = "error",
     depth: int | None = None,
     exclude: Frame | None = None,
     items: Frame | None = None,
@@ -85,6 +86,10 @@ def per_user(
         or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval ``-J``). ``"bounds"``
         adds ``<metric>_low`` and ``<metric>_high`` to ``"miss"``: the least and the greatest value
         if any of them are judged, with any grade up to the highest of the truth.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``.
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
@@ -131,12 +136,15 @@ def per_user(
     │ 3    ┆ 0.0         ┆ 0.0 │
     └──────┴─────────────┴─────┘
     """
-    frame, by, columns = run_dicts.as_frame(frame, by, columns, preset=preset)
+    frame, by, columns = run_dicts.as_frame(
+        frame, by, columns, preset=preset, duplicates=duplicates
+    )
     settings = Settings(
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
         unjudged=unjudged,
+        duplicates=duplicates,
         depth=depth,
         preset=preset,
         items=items,
@@ -161,6 +169,7 @@ def evaluate(
     undefined: float | None = None,
     weights: str | None = None,
     unjudged: Unjudged = "miss",
+    duplicates: Duplicates = "error",
     depth: int | None = None,
     exclude: Frame | None = None,
     items: Frame | None = None,
@@ -211,6 +220,10 @@ def evaluate(
         or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval ``-J``). ``"bounds"``
         adds ``<metric>_low`` and ``<metric>_high`` to ``"miss"``: the least and the greatest value
         if any of them are judged, with any grade up to the highest of the truth.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``.
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
@@ -301,13 +314,16 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
-    frame, by, columns = run_dicts.as_frame(frame, by, columns, preset=preset)
+    frame, by, columns = run_dicts.as_frame(
+        frame, by, columns, preset=preset, duplicates=duplicates
+    )
     settings = Settings(
         users=users,
         undefined=undefined,
         weights=weights,
         relevant_at=relevant_at,
         unjudged=unjudged,
+        duplicates=duplicates,
         depth=depth,
         count_users=count_users,
         chance=chance,

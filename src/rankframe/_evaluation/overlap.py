@@ -9,9 +9,9 @@ from typing import Unpack
 import polars as pl
 
 from rankframe._request import gain_functions, keywords
-from rankframe._request.keywords import Columns
+from rankframe._request.keywords import Columns, Duplicates
 from rankframe._request.types import Frame, FrameT, Runs
-from rankframe._tables import adapters, guards, judgment, readers, rules, run_dicts
+from rankframe._tables import adapters, guards, judgment, readers, repeated_items, rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe._vocabulary import derived_columns
 from rankframe.metrics import _building_blocks
@@ -29,6 +29,7 @@ def rbo(
     p: float = 0.9,
     k: int | None = None,
     by: str | Sequence[str] = (),
+    duplicates: Duplicates = "error",
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -49,6 +50,10 @@ def rbo(
     by
         Columns of segments, such as country, fold or day. If the other run has the column, it is
         joined on it too; otherwise it is compared with every group.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
@@ -81,9 +86,9 @@ def rbo(
     │ 1    ┆ 0.416667 ┆ 0.386294 ┆ 0.072039     │
     └──────┴──────────┴──────────┴──────────────┘
     """
-    run, by, columns = run_dicts.as_frame(run, by, columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns, duplicates=duplicates)
     keywords.check_fraction("p", p)
-    tables = _opened("rbo", run, other, by, columns, _MADE)
+    tables = _opened("rbo", run, other, by, columns, _MADE, duplicates)
     keys, item = tables[0].keys, tables[0].item
     lists, other_lists = _lists(tables, None if k is None else keywords.whole_number("k", k))
     ends = _ends(lists, other_lists, keys, item)
@@ -100,6 +105,7 @@ def overlap(
     *,
     k: int,
     by: str | Sequence[str] = (),
+    duplicates: Duplicates = "error",
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -117,6 +123,10 @@ def overlap(
     by
         Columns of segments, such as country, fold or day. If the other run has the column, it is
         joined on it too; otherwise it is compared with every group.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
@@ -136,10 +146,10 @@ def overlap(
     >>> rf.runs.overlap(run, other, k=2).rows()
     [(1, 0.5, 0.3333333333333333)]
     """
-    run, by, columns = run_dicts.as_frame(run, by, columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns, duplicates=duplicates)
     k = keywords.whole_number("k", k)
     names = f"overlap@{k}", f"jaccard@{k}"
-    tables = _opened("overlap", run, other, by, columns, names)
+    tables = _opened("overlap", run, other, by, columns, names, duplicates)
     keys, item = tables[0].keys, tables[0].item
     lists, other_lists = _lists(tables, k)
     whole = [rows.select(keys) for rows in _lists(tables, None)]
@@ -179,13 +189,14 @@ def _opened(
     by: str | Sequence[str],
     columns: Columns,
     names: Sequence[str],
+    duplicates: Duplicates,
 ) -> list[Table]:
     """Read both runs, and check that ``verb`` can compare them."""
     tables = readers.read_runs(run, other, by, columns)
     for table in tables:
         rules.raise_if_tied(table, f" for {verb} to compare")
     rules.raise_if_taken(verb, names, tables[0].keys)
-    return tables
+    return [repeated_items.once(table, duplicates) for table in tables]
 
 
 def _lists(tables: Sequence[Table], k: int | None) -> tuple[pl.LazyFrame, pl.LazyFrame]:

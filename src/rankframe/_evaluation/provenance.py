@@ -115,7 +115,7 @@ def provenance(
     tables, conventions = _conventions(frame, metrics, truth, by, options)
     preset = tables.settings.preset
     every = {table.name: table for table in tables.both} | dict(tables.beside)
-    counts = pl.collect_all([table.frame.select(pl.len()) for table in every.values()])
+    counts = pl.collect_all([table.rows_passed.select(pl.len()) for table in every.values()])
     described: dict[str, Any] = {
         "rankframe": version("rankframe"),
         **conventions,
@@ -170,7 +170,7 @@ def checksum(table: Table) -> tuple[int, str]:
     roles = (table.rank or table.score, table.relevance)
     names = [*table.row, *(name for name in roles if name is not None)]
     names = [name for name in names if name not in table.truth_groups]
-    rows = table.frame.select([*dict.fromkeys(names)]).sort(names, nulls_last=True)
+    rows = table.rows_passed.select([*dict.fromkeys(names)]).sort(names, nulls_last=True)
     digest, count = hashlib.sha256(), 0
     for batch in rows.collect_batches(maintain_order=True):
         digest.update(batch.write_csv(include_header=False).encode())
@@ -236,7 +236,7 @@ def _without_defaults(conventions: Mapping[str, Any]) -> dict[str, Any]:
         part: {
             name: value
             for name, value in values.items()
-            if value is not None and value is not False and value not in ([], "miss")
+            if value is not None and value is not False and value not in ([], "miss", "error")
         }
         for part, values in conventions.items()
     }

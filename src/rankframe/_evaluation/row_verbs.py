@@ -9,7 +9,7 @@ from typing import Unpack, get_args
 import polars as pl
 
 from rankframe._request import keywords, labels, parameters, registry, share_names
-from rankframe._request.keywords import Columns, Settings
+from rankframe._request.keywords import Columns, Duplicates, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.share_names import Distribution, Over, Target
 from rankframe._request.types import Frame, FrameT, Runs, Truth
@@ -41,6 +41,7 @@ def rows(
     exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
+    duplicates: Duplicates = "error",
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -74,6 +75,10 @@ def rows(
         a vector (a list of numbers).
     history
         Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
@@ -113,9 +118,14 @@ def rows(
     >>> rows.select("item", "popularity", "seen").rows()
     [(7, 2, True), (8, 0, False)]
     """
-    frame, by, columns = run_dicts.as_frame(frame, by, columns)
+    frame, by, columns = run_dicts.as_frame(frame, by, columns, duplicates=duplicates)
     settings = Settings(
-        relevant_at=relevant_at, items=items, history=history, exclude=exclude, columns=columns
+        relevant_at=relevant_at,
+        items=items,
+        history=history,
+        exclude=exclude,
+        duplicates=duplicates,
+        columns=columns,
     )
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
     own = {name for metric in requested for name in metric.reads}
@@ -176,6 +186,7 @@ def exposure(
     exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
+    duplicates: Duplicates = "error",
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -215,6 +226,10 @@ def exposure(
         a vector (a list of numbers).
     history
         Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
@@ -248,8 +263,10 @@ def exposure(
     │ z     ┆ 0.0      ┆ 0.0      ┆ 0.333333 │
     └───────┴──────────┴──────────┴──────────┘
     """
-    run, by, columns = run_dicts.as_frame(run, by, columns)
-    settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns, duplicates=duplicates)
+    settings = Settings(
+        items=items, history=history, exclude=exclude, duplicates=duplicates, columns=columns
+    )
     keywords.check_choice("over", over, get_args(Over))
     keywords.check_choice("target", target, (*get_args(Target), None))
     weight = parameters.check_place_discount("discount", discount)
@@ -290,6 +307,7 @@ def check(
     exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
+    duplicates: Duplicates = "error",
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -314,6 +332,10 @@ def check(
         a vector (a list of numbers).
     history
         Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
@@ -360,15 +382,17 @@ def check(
 rank: name a column of models in model=, of folds or days in by=; otherwise make ranks without \
 ties, as rank('ordinal') does. Offending row: user=1, item=7, rank=1
     """
-    frame, by, columns = run_dicts.as_frame(frame, by, columns)
-    settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
+    frame, by, columns = run_dicts.as_frame(frame, by, columns, duplicates=duplicates)
+    settings = Settings(
+        items=items, history=history, exclude=exclude, duplicates=duplicates, columns=columns
+    )
     alone = bool(settings.inputs) and truth is None
     both = readers.read_run_and_truth(frame, truth, by, columns, reads=(), run_alone=alone)
     tables = readers.with_tables_beside(both, settings)
 
     def raise_broken() -> None:
         doubts.warn_of_float_ids(tables)  # first: they make duplicates
-        rules.raise_in_tables(both)
+        rules.raise_in_tables(tables.both)
         if tables.truth is not None:
             rules.raise_if_none_relevant(tables.truth)
             rules.raise_if_lone_group(tables.run, tables.truth)

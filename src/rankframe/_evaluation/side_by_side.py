@@ -10,7 +10,7 @@ from typing import NamedTuple, Unpack
 import polars as pl
 
 from rankframe._request import keywords
-from rankframe._request.keywords import Columns, Settings
+from rankframe._request.keywords import Columns, Duplicates, Settings
 from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import (
@@ -49,6 +49,7 @@ def side_by_side(
     baseline: object = None,
     items: Frame | None = None,
     queries: Frame | None = None,
+    duplicates: Duplicates = "error",
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -76,6 +77,10 @@ def side_by_side(
     queries
         The texts of the queries (or of other users), one row per query: its columns of text come
         before the ranks.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
@@ -132,16 +137,16 @@ def side_by_side(
         )
         raise TypeError(msg)
     k = keywords.whole_number("k", k)
-    frame, groups, columns = run_dicts.as_frame(frame, by, columns)
-    settings = Settings(items=items, columns=columns)
+    frame, groups, columns = run_dicts.as_frame(frame, by, columns, duplicates=duplicates)
+    settings = Settings(items=items, duplicates=duplicates, columns=columns)
     both = readers.read_run_and_truth(
         frame, truth, groups, columns, reads=(), run_alone=True, any_name=True
     )
-    run = both[0]
     beside: dict[str, Table] = {}
     if queries is not None:
-        beside["queries"] = side_tables.read_queries(queries, run, columns)
+        beside["queries"] = side_tables.read_queries(queries, both[0], columns)
     tables = readers.with_tables_beside(both, settings, beside)
+    run = tables.run
     if run.item == readers.ROW_NUMBER:
         raise readers.without_items(what="side_by_side")
     rules.raise_if_tied(run)
@@ -152,7 +157,7 @@ def side_by_side(
     )
     outer_groups = run.segments
     _check_names(run, sides, texts, of_query)
-    parts = [_of_user(table, user_id) for table in both]
+    parts = [_of_user(table, user_id) for table in tables.both]
     whole = _with_texts(_graded(parts), tables, texts)
     result = _shown(whole, tables, sides, k, texts)
     if of_query:
@@ -167,7 +172,7 @@ def side_by_side(
     flags = [flag(part) for flag in (guards.table_flag, guards.lists_flag) for part in parts]
     flags += side_tables.flags_of(tables, {}, whole)
     flags.append(guards.flag(chosen, pl.len() == 0))
-    flags += [guards.table_flag(table) for table in both if table.ungraded is not None]
+    flags += [guards.table_flag(table) for table in tables.both if table.ungraded is not None]
     raise_broken = partial(_raise_broken, parts, tables, chosen, user_id, sides)
     checked = guards.guarded(result, flags, raise_broken)
     return adapters.to_caller_type(

@@ -11,7 +11,7 @@ import polars as pl
 from rankframe._health import counts
 from rankframe._health.counts import Measure, Section
 from rankframe._request import keywords
-from rankframe._request.keywords import Columns, Settings
+from rankframe._request.keywords import Columns, Duplicates, Settings
 from rankframe._request.labels import PREFIX
 from rankframe._request.types import Frame, FrameT, Runs, Truth, Types
 from rankframe._tables import adapters, readers, rules, run_dicts
@@ -38,6 +38,7 @@ def health(
     items: Frame | None = None,
     history: Frame | None = None,
     time: str | None = None,
+    duplicates: Duplicates = "error",
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -63,6 +64,9 @@ def health(
         Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
     time
         The column of the truth and the history with the time of a row.
+    duplicates
+        Count ``duplicates``, ``"error"``, or what the lists are with each item at its best place:
+        the items below its other places move up, ``"first"``, or these stay empty, ``"occupy"``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
@@ -166,9 +170,11 @@ def health(
         past = f"compares the truth with past events: pass {option('history')}"
         msg = f"{option('time', time)} {past}"
         raise ValueError(Problem(msg))
-    run, groups, columns = run_dicts.as_frame(frame, by, columns, may_be_empty=True)
+    run, groups, columns = run_dicts.as_frame(
+        frame, by, columns, duplicates=duplicates, may_be_empty=True
+    )
     rules.raise_if_taken("health", groups, ("table", *_MADE), "run, ")
-    settings = Settings(items=items, history=history, columns=columns)
+    settings = Settings(items=items, history=history, duplicates=duplicates, columns=columns)
     both = _read(run, truth, groups, columns, time)
     tables = readers.with_tables_beside(both, settings)
     if time is not None:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, Unpack, cast, get_args
 import polars as pl
 
 from rankframe._request import keywords
-from rankframe._request.keywords import Columns
+from rankframe._request.keywords import Columns, Duplicates
 from rankframe._request.types import FrameT, Runs
 from rankframe._tables import (
     adapters,
@@ -18,6 +18,7 @@ from rankframe._tables import (
     judgment,
     rank_order,
     readers,
+    repeated_items,
     rules,
     run_dicts,
 )
@@ -54,6 +55,7 @@ def fuse(
     phi: float = 0.8,
     weights: Mapping[object, float] | None = None,
     norm: Norm | None = None,
+    duplicates: Duplicates = "error",
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -83,6 +85,10 @@ def fuse(
         How the scores of each list are normalized: ``"min_max"`` to [0, 1]; ``"zmuv"`` to mean 0
         and standard deviation 1; ``"sum"``: minus the minimum, then divided by their sum; or
         ``"rank"`` = 1 − (rank − 1)/n, which needs no score.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
@@ -119,7 +125,9 @@ def fuse(
     >>> rf.runs.fuse(runs, "isr").rows()
     [(1, 'y', 2.5, 1), (1, 'x', 1.0, 2), (1, 'z', 0.25, 3)]
     """
-    runs, groups, columns = run_dicts.as_frame(runs, by, columns, compares="fuse")
+    runs, groups, columns = run_dicts.as_frame(
+        runs, by, columns, compares="fuse", duplicates=duplicates
+    )
     keywords.check_choice("method", method, get_args(Method))
     keywords.check_choice("norm", norm, (*get_args(Norm), None))
     _check_numbers(smoothing, phi, weights)
@@ -127,6 +135,7 @@ def fuse(
     score = column_roles.with_roles(columns, groups, table.schema, ["score"]).get("score", "score")
     scores = [score] if method.startswith("comb") and norm != "rank" else []
     _check(table, method, scores)
+    table = repeated_items.once(table, duplicates)
     system, *outer_groups = groups
     rows = judgment.normalize_columns(table).filter(_rank.is_not_null())
     rows = rows.with_columns(_of_list(table, method, norm, score).alias("__rankframe_value"))

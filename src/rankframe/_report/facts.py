@@ -529,6 +529,7 @@ def _health(call: ReportCall) -> pl.DataFrame:
         k=call.k,
         items=settings.items,
         history=settings.history,
+        duplicates=settings.duplicates,
         **settings.columns,
     )
     # the call has read the grades; a column of 0 and 1 that is left is a cluster or a weight

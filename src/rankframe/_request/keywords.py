@@ -26,6 +26,9 @@ INPUTS: tuple[InputName, ...] = get_args(InputName)
 
 Unjudged: TypeAlias = Literal["miss", "drop", "bounds"]
 
+#: What becomes of an item that comes several times in one list.
+Duplicates: TypeAlias = Literal["error", "first", "occupy"]
+
 #: What statistics count: users without a list, and, for gates, users with a hit.
 Count: TypeAlias = Literal["missed", "hits"]
 
@@ -124,6 +127,11 @@ class Options(Columns, total=False):
     the greatest value if any of them are judged, with any grade up to the highest of the truth. By
     default ``"miss"``.
     """
+    duplicates: Duplicates
+    """What becomes of an item that comes several times in one list: ``"error"``; or its best place
+    counts, and the items below its other places move up, ``"first"``, or these stay empty,
+    ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``. By default ``"error"``.
+    """
     depth: int | None
     """Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
     ``-M``).
@@ -172,6 +180,7 @@ class Settings:
     cluster: str | None = None
     relevant_at: float | None = None
     unjudged: Unjudged = "miss"
+    duplicates: Duplicates = "error"
     depth: int | None = None
     count_users: bool = False
     chance: bool = False
@@ -226,6 +235,7 @@ class Settings:
         if self.depth is not None:
             object.__setattr__(self, "depth", whole_number("depth", self.depth))
         check_choice("unjudged", self.unjudged, get_args(Unjudged))
+        check_choice("duplicates", self.duplicates, get_args(Duplicates))
         if self.unjudged == "bounds" and self.undefined:
             msg = (
                 f"{option('unjudged', 'bounds')}: no bounds are proven with "

@@ -26,7 +26,6 @@ from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError, option
 
 _PAIR = "__rankframe_pair"
-_BEFORE, _AFTER = "__rankframe_before", "__rankframe_after"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,7 +174,7 @@ def judge(tables: Tables) -> Joined:
     of_run, of_truth = tables.run, tables.truth
     run_in_rank_order = _ranked_alone(tables)
     run = _retrieved(_rows(of_run, tables)) if run_in_rank_order is None else run_in_rank_order
-    truth, id_ranges = _rows(of_truth, tables), readers.id_ranges_of(of_run, of_truth)
+    truth, id_ranges = _rows(of_truth, tables), rank_order.id_ranges_of(of_run, of_truth)
     groups = None
     if tables.lacking:
         groups = run.select(tables.lacking).unique().cache()
@@ -206,7 +205,7 @@ def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Joined:
         rows = _with_ranks_of(run, rows, table)
         items = _with_ranks_of(run, items, table) if tables.has_subtopics else rows
     truth = items.filter(pl.col("relevance").is_not_null())
-    id_ranges = readers.id_ranges_of(table, table)
+    id_ranges = rank_order.id_ranges_of(table, table)
     plans |= {"_table": rows, "_items": items, "_ranked_truth": truth}
     return Joined(tables, run, whole, truth, inputs, id_ranges).with_plans(**plans)
 
@@ -230,11 +229,17 @@ def with_grades(joined: Joined, grade: pl.Expr, kept: pl.Expr | None = None) -> 
     return joined.with_plans(id_ranges={}, numbered=(), counts_show_duplicates=False, **plans)
 
 
-def unranked(tables: Tables) -> Joined:
-    """Remove excluded rows from a run whose ranks are not made yet; number its rows."""
+def unranked(tables: Tables, *, tied: bool) -> Joined:
+    """Remove excluded rows from a run whose ranks are not made yet; number its rows.
+
+    The places of lists with scores that have each item once, perhaps ``tied``, are ranks.
+    """
     inputs = {name: _input_rows(table, tables.types) for name, table in tables.beside.items()}
     rows = tables.run.frame.with_row_index(rank_order.INDEX)
-    kept = _without_excluded(rows, tables, inputs)
+    if tables.run.passed is not None and tables.run.rank is None:
+        kept = _moved_up(rows.rename({rank_order.PLACE: "rank"}), tables, inputs, tied=tied)
+    else:
+        kept = _without_excluded(rows, tables, inputs)
     return _alone(tables, kept, rows, inputs)
 
 
@@ -283,18 +288,14 @@ def _input_rows(table: Table, types: Types) -> Table:
     return replace(table, frame=frame)
 
 
-def _moved_up(run: pl.LazyFrame, tables: Tables, inputs: Mapping[str, Table]) -> pl.LazyFrame:
+def _moved_up(
+    run: pl.LazyFrame, tables: Tables, inputs: Mapping[str, Table], *, tied: bool = False
+) -> pl.LazyFrame:
     """Remove the rows of ``exclude=`` from the lists, and move up those below."""
     if not tables.exclusions:
         return run
-    keys, tied = tables.run.keys, tables.tied
-    kept = _without_excluded(
-        rank_order.with_places(run, keys, tied=tied, suffix=_BEFORE), tables, inputs
-    )
-    kept = rank_order.with_places(kept, keys, tied=tied, suffix=_AFTER)
-    names = ["rank", *(["tied"] if tied else [])]
-    moved = [pl.col(n) - pl.col(f"{n}{_BEFORE}") + pl.col(f"{n}{_AFTER}") for n in names]
-    return kept.with_columns(moved).drop(f"{n}{end}" for n in names for end in (_BEFORE, _AFTER))
+    kept = partial(_without_excluded, tables=tables, inputs=inputs)
+    return rank_order.moved_up(run, tables.run.keys, kept, tied=tied or tables.tied)
 
 
 def _without_excluded(
@@ -476,6 +477,8 @@ def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.Laz
         frame = renamed(frame, table.rank, "rank").with_columns(rules.as_rank("rank"))
         if table.tied:
             frame = frame.with_columns(rules.as_rank("tied"))
+    elif table.score is not None and table.passed is not None:
+        frame = frame.rename({rank_order.PLACE: "rank"})
     elif table.score is not None:
         frame = rank_order.ranked(frame, table, single_precision=single_precision)
     if table.relevance is not None:

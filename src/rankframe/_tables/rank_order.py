@@ -23,7 +23,7 @@ values are known, as in a table in memory, 64 bits are as exact, in 0.7 of the t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -31,7 +31,6 @@ import polars as pl
 
 from rankframe import _sizes
 from rankframe._request.types import Types
-from rankframe._tables import readers
 from rankframe._tables.table import Table
 
 #: The least and the greatest value of integer columns, and of the number of ``rows`` of the truth.
@@ -42,6 +41,9 @@ Ties: TypeAlias = Literal["item", "order", "expected"]
 INDEX = "__rankframe_index"
 #: where the places of a group begin, in rows of :func:`numbered_groups`
 GROUP = "__rankframe_group"
+#: the place of an item, in lists with scores that have each item once
+PLACE = "__rankframe_place"
+_BEFORE, _AFTER = "__rankframe_before", "__rankframe_after"
 _KEY, _ROW = "__rankframe_key", "__rankframe_row"
 _START, _BLOCK = "__rankframe_start", "__rankframe_block"
 _PACKED = "__rankframe_packed"
@@ -139,19 +141,35 @@ def with_positions(
 
 
 def with_places(
-    lists: pl.LazyFrame, keys: Sequence[str], *, tied: bool, suffix: str = ""
+    lists: pl.LazyFrame, keys: Sequence[str], *, tied: bool, suffix: str = "", rank: str = "rank"
 ) -> pl.LazyFrame:
     """Number the places of each list from 1 in the order of ``rank``; blocks of ties stay blocks.
 
     With a suffix, the numbers are in columns of their own.
     """
     # a place that several items share, against the rules, counts once: no rank falls below 1
-    place = pl.col("rank").rank("min" if tied else "dense").over(keys).cast(pl.Int64)
-    columns = [place.alias(f"rank{suffix}")]
+    place = pl.col(rank).rank("min" if tied else "dense").over(keys).cast(pl.Int64)
+    columns = [place.alias(f"{rank}{suffix}")]
     if tied:
-        size = pl.len().over([*keys, "rank"]).cast(pl.Int64)
-        columns.append(pl.when(pl.col("rank").is_not_null()).then(size).alias(f"tied{suffix}"))
+        size = pl.len().over([*keys, rank]).cast(pl.Int64)
+        columns.append(pl.when(pl.col(rank).is_not_null()).then(size).alias(f"tied{suffix}"))
     return lists.with_columns(columns)
+
+
+def moved_up(
+    lists: pl.LazyFrame,
+    keys: Sequence[str],
+    removed: Callable[[pl.LazyFrame], pl.LazyFrame],
+    *,
+    tied: bool,
+    rank: str = "rank",
+) -> pl.LazyFrame:
+    """Remove rows from the lists, and move up those below; gaps that were there stay."""
+    kept = removed(with_places(lists, keys, tied=tied, suffix=_BEFORE, rank=rank))
+    kept = with_places(kept, keys, tied=tied, suffix=_AFTER, rank=rank)
+    names = [rank, *(["tied"] if tied else [])]
+    moved = [pl.col(n) - (pl.col(f"{n}{_BEFORE}") - pl.col(f"{n}{_AFTER}")) for n in names]
+    return kept.with_columns(moved).drop(f"{n}{end}" for n in names for end in (_BEFORE, _AFTER))
 
 
 def tie_of(table: Table) -> pl.Expr:
@@ -191,7 +209,7 @@ def _ranked_by_score(run: Table, types: Types, score: pl.Expr) -> pl.LazyFrame |
 
     Return None if list, score and item may not fit in 128 bits. No score may be null.
     """
-    user, item, id_ranges = run.user, run.item, readers.id_ranges_of_lists(run)
+    user, item, id_ranges = run.user, run.item, id_ranges_of_lists(run)
     if not {user, item} <= id_ranges.keys():
         return None
     (first, last), (least, most) = id_ranges[user], id_ranges[item]
@@ -211,6 +229,47 @@ def _ranked_by_score(run: Table, types: Types, score: pl.Expr) -> pl.LazyFrame |
         (most - low).cast(types[item]).alias(item),
     )
     return _with_ranks_in_order(ids, user)
+
+
+# ------------------------------------------------------------------ ranges of ids in memory
+
+
+def id_ranges_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
+    """Look up ranges of ids, ranks and grades in tables that are in memory.
+
+    The ids and the number of ``rows`` are those of the truth.
+    """
+    id_ranges: dict[str, tuple[int, int]] = {}
+    if truth.rows is not None:
+        for name in (truth.user, truth.item):
+            id_ranges |= _id_range(truth.rows, name, name)
+        id_ranges["rows"] = 0, truth.rows.height
+        if truth.relevance is None:
+            id_ranges["relevance"] = 1, 1
+        else:
+            id_ranges |= _id_range(truth.rows, truth.relevance, "relevance")
+    if run.rows is not None and run.rank is not None:
+        id_ranges |= _id_range(run.rows, run.rank, "rank")
+    elif run.rows is not None:  # made from a score
+        id_ranges["rank"] = 1, run.rows.height
+    return id_ranges
+
+
+def id_ranges_of_lists(run: Table) -> dict[str, tuple[int, int]]:
+    """Look up ranges of ids in lists that are in memory."""
+    if run.rows is None:
+        return {}
+    return _id_range(run.rows, run.user, run.user) | _id_range(run.rows, run.item, run.item)
+
+
+def _id_range(rows: pl.DataFrame, column: str, name: str) -> dict[str, tuple[int, int]]:
+    values = rows[column]
+    if values.dtype == pl.Boolean:
+        return {name: (0, 1)}
+    least, most = (values.min(), values.max()) if values.dtype.is_integer() else (None, None)
+    if not (isinstance(least, int) and isinstance(most, int)):
+        return {}
+    return {name: (least, most)} if least >= -(1 << 63) and most < 1 << 63 else {}
 
 
 # ------------------------------------------------------------------ order inside lists

@@ -21,7 +21,7 @@ from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.question import Question, Totals
 from rankframe._request.types import By, Frame, Truth
-from rankframe._tables import adapters, column_roles, rules
+from rankframe._tables import adapters, column_roles, repeated_items, rules
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError, code, option, table_code, wording
 
@@ -115,6 +115,8 @@ def with_tables_beside(
 ) -> Tables:
     """Read the tables beside run and truth, and find the types that the ids of all have."""
     run, *truth = tables
+    single = settings.single_precision
+    run = repeated_items.once(run, settings.duplicates, single_precision=single)
     beside = {**excluded, **read_tables_beside(run, settings)}
     types = {name: run.schema[name] for name in run.ids}
     types["relevance"] = type_of_relevance(tables[-1])
@@ -329,44 +331,6 @@ def _opened(kind: str, frame: Frame, by: By, columns: Columns) -> Table:
         rows=rows,
         model=model if model in groups else None,
     )
-
-
-def id_ranges_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
-    """Look up ranges of ids, ranks and grades in tables that are in memory.
-
-    The ids and the number of ``rows`` are those of the truth.
-    """
-    id_ranges: dict[str, tuple[int, int]] = {}
-    if truth.rows is not None:
-        for name in (truth.user, truth.item):
-            id_ranges |= _id_range(truth.rows, name, name)
-        id_ranges["rows"] = 0, truth.rows.height
-        if truth.relevance is None:
-            id_ranges["relevance"] = 1, 1
-        else:
-            id_ranges |= _id_range(truth.rows, truth.relevance, "relevance")
-    if run.rows is not None and run.rank is not None:
-        id_ranges |= _id_range(run.rows, run.rank, "rank")
-    elif run.rows is not None:  # made from a score
-        id_ranges["rank"] = 1, run.rows.height
-    return id_ranges
-
-
-def id_ranges_of_lists(run: Table) -> dict[str, tuple[int, int]]:
-    """Look up ranges of ids in lists that are in memory."""
-    if run.rows is None:
-        return {}
-    return _id_range(run.rows, run.user, run.user) | _id_range(run.rows, run.item, run.item)
-
-
-def _id_range(rows: pl.DataFrame, column: str, name: str) -> dict[str, tuple[int, int]]:
-    values = rows[column]
-    if values.dtype == pl.Boolean:
-        return {name: (0, 1)}
-    least, most = (values.min(), values.max()) if values.dtype.is_integer() else (None, None)
-    if not (isinstance(least, int) and isinstance(most, int)):
-        return {}
-    return {name: (least, most)} if least >= -(1 << 63) and most < 1 << 63 else {}
 
 
 def _placing_role(table: Table, columns: Columns) -> str:

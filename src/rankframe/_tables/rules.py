@@ -129,6 +129,8 @@ def row_rules(table: Table) -> list[Rule]:
         broken = pl.col(table.score).is_infinite()
         rules.append(Rule(table.name, table.score, text, broken, what="infinite_scores"))
     rules += _relevance_rules(table)
+    if table.passed is not None and table.relevance is not None:
+        rules.append(_rule_of_duplicates(table))
     if table.subtopic is not None:
         judged = True if table.relevance is None else pl.col(table.relevance).is_not_null()
         cure = "drop the row, or fill in the subtopic"
@@ -211,12 +213,8 @@ def _relevance_rules(table: Table) -> Iterator[Rule]:
 
 def table_rules(table: Table) -> Iterator[Rule]:
     """Rules that a row breaks together with others: only ``check`` checks them on every row."""
-    one_row = table.row
-    text = f"duplicate ({', '.join(one_row)}): {_cure_of_duplicates(table)}"
-    broken = pl.struct(one_row).is_duplicated()
-    rows = _values_of(one_row[len(table.keys) :], is_present(table, table.item))
-    surplus = rows.len() - rows.n_unique()
-    yield Rule(table.name, table.item, text, broken, what="duplicates", surplus=surplus)
+    if table.passed is None:  # else only a judged table may have one, which is a rule of rows
+        yield _rule_of_duplicates(table)
     if table.rank is None:
         return
     if table.tied:
@@ -242,6 +240,15 @@ def table_rules(table: Table) -> Iterator[Rule]:
     text += f"make ranks without ties{cure}"
     broken = rank.is_not_null() & shared
     yield Rule(table.name, table.rank, text, broken, what="shared_ranks", surplus=surplus)
+
+
+def _rule_of_duplicates(table: Table) -> Rule:
+    one_row = table.row
+    text = f"duplicate ({', '.join(one_row)}): {_cure_of_duplicates(table)}"
+    broken = pl.struct(one_row).is_duplicated()
+    rows = _values_of(one_row[len(table.keys) :], is_present(table, table.item))
+    surplus = rows.len() - rows.n_unique()
+    return Rule(table.name, table.item, text, broken, what="duplicates", surplus=surplus)
 
 
 def _values_of(names: Sequence[str], of: pl.Expr) -> pl.Expr:
@@ -275,34 +282,19 @@ def _cure_of_duplicates(table: Table) -> str:
         call = table_code("truth", f".group_by({row}).agg(pl.max({grade!r}))", call)
         several = "if items have several events, such as click and buy, name the column in"
         return f"{several} {option('by')}, or keep the highest grade{call}"
-    best, first, last = repr(table.rank), "", ""
-    if table.rank is None:
-        best, first, last = repr(table.score), "descending=True, ", ", ascending=False"
-    kept = f".unique({row}, keep='first', maintain_order=True){_closing(table)}"
-    call = f".sort({best}, {first}nulls_last=True){kept}"
-    kept = f".drop_duplicates({row}){_closing(table, pandas=True)}"
-    call = table_code(_in_code(table), call, f".sort_values({best}{last}){kept}")
-    return f"{_of_several(table)}keep the best row of each item{call}"
+    if table.passed is not None:
+        return "its rows differ in their grade, or one has no rank: keep one"
+    grades = " (rows of one item need one grade)" * (grade is not None)
+    first, occupied = (option("duplicates", value) for value in ("first", "occupy"))
+    return (
+        f"{_of_several(table)}pass {first}: the best place of an item counts, and items below its "
+        f"others move up; or {occupied}: its other places stay empty{grades}"
+    )
 
 
 def _in_code(table: Table) -> str:
     """Return what code calls a table."""
     return "judged" if table.name == "judged table" else table.name
-
-
-def _closing(table: Table, *, pandas: bool = False) -> str:
-    """Return the call that closes the gaps that dropped rows leave in ranks."""
-    if table.rank is None:
-        return ""
-    roles = {"user": table.user, "item": table.item, "rank": table.rank}
-    own = {role: name for role, name in roles.items() if name != role}
-    options: dict[str, object] = {"by": table.by} if table.by else {}
-    options |= {"close_gaps": True, **own}
-    named = ", ".join(f"{name}={value!r}" for name, value in options.items())
-    # the accessor of pandas needs an import of its own
-    call, columns = (".pipe(rf.with_rank, ", "columns=") if pandas else (".rank.with_rank(", "")
-    renamed = "" if table.rank == "rank" else f".rename({columns}{{'rank': {table.rank!r}}})"
-    return f"{call}{named}){renamed}"
 
 
 def _of_several(table: Table) -> str:

@@ -122,6 +122,7 @@ def with_ranks(
     if "score" in roles or not scored or not any(rank in schema for schema in schemas.values()):
         return dict(runs)
     columns = cast("Columns", {role: roles[role] for role in keywords.ROLES if role in roles})
+    once = roles.get("duplicates", "error") != "error"  # by their ranks, later
     single = keywords.read_preset(roles.get("preset")).get("single_precision", False)
     placed: dict[str, PolarsFrame] = {**runs}
     for name in scored:
@@ -130,7 +131,7 @@ def with_ranks(
         table = replace(table, totals=Totals(None, None))  # an empty run is refused elsewhere
         rows = table.frame.with_row_index(rank_order.INDEX)
         ranked = rank_order.ranked(rows, table, single_precision=single).rename({"rank": rank})
-        flags = [guards.table_flag(table), guards.lists_flag(table)]
+        flags = [guards.table_flag(table), *([] if once else [guards.lists_flag(table)])]
         ranked = ranked.sort(rank_order.INDEX).drop(rank_order.INDEX)
         placed[name] = guards.guarded(ranked, flags, partial(rules.raise_in_tables, [table]))
     if not all(score in schema for schema in schemas.values()):
@@ -157,6 +158,7 @@ def as_frame(  # pyright: ignore[reportGeneralTypeIssues]  # only FrameT has a d
     whole: bool = True,
     compares: str | None = None,
     preset: object = None,
+    duplicates: object = "error",
     may_be_empty: bool = False,
 ) -> tuple[FrameT, list[str], ColumnsT]:
     """Make one frame of a dict of runs, and put the column of its systems first in ``by``.
@@ -166,7 +168,7 @@ def as_frame(  # pyright: ignore[reportGeneralTypeIssues]  # only FrameT has a d
     """
     runs = cast("FrameT | Mapping[str, FrameT]", frame)  # others were opened before
     if adapters.is_dict(runs):
-        roles = {"preset": preset, **columns}
+        roles = {"preset": preset, "duplicates": duplicates, **columns}
         groups = keywords.group_names(by)
         model = model_of_dict(columns)
         guarded = whole and not may_be_empty

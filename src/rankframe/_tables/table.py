@@ -39,6 +39,7 @@ class Table:
     totals: Totals | None = None  # set if this is a part; rules on whole tables are then off
     # of a truth without a relevance: the columns that may be grades under another name
     ungraded: pl.LazyFrame | None = None
+    passed: pl.LazyFrame | None = None  # the rows that came, if ``frame`` has each item once
     model: str | None = None  # the column of ``by`` that names the systems
 
     @property
@@ -60,6 +61,11 @@ class Table:
     def placing(self) -> str:
         """The column whose null means that an item was not retrieved."""
         return next(name for name in (self.rank, self.score, self.item) if name is not None)
+
+    @property
+    def rows_passed(self) -> pl.LazyFrame:
+        """The rows that came, with all those of an item."""
+        return self.frame if self.passed is None else self.passed
 
     @cached_property
     def tied(self) -> bool:

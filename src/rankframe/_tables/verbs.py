@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Unpack, get_args
+from typing import Any, Unpack, get_args
 
 import polars as pl
 
 from rankframe._request import keywords
-from rankframe._request.keywords import Columns, Settings
+from rankframe._request.keywords import Columns, Duplicates, Settings
 from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import (
@@ -19,6 +19,7 @@ from rankframe._tables import (
     judgment,
     rank_order,
     readers,
+    repeated_items,
     rules,
     run_dicts,
 )
@@ -34,6 +35,7 @@ def judge(
     *,
     by: str | Sequence[str] = (),
     exclude: Frame | None = None,
+    duplicates: Duplicates = "error",
     preset: PresetName | Preset | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
@@ -61,6 +63,10 @@ def judge(
         Rows to remove from the lists, one per user and item, such as past interactions; a column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
         excluded item that is in the truth is a miss.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``.
     preset
         ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
         and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
@@ -91,8 +97,8 @@ def judge(
     │ 1    ┆ 9    ┆ null ┆ 1         │
     └──────┴──────┴──────┴───────────┘
     """
-    run, by, columns = run_dicts.as_frame(run, by, columns, preset=preset)
-    settings = Settings(preset=preset, exclude=exclude, columns=columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns, preset=preset, duplicates=duplicates)
+    settings = Settings(preset=preset, duplicates=duplicates, exclude=exclude, columns=columns)
     tables = readers.read_all(run, truth, by, settings)
     subtopic = ["subtopic"] if tables.has_subtopics else []
     result = adapters.to_caller_type(
@@ -115,6 +121,7 @@ def with_rank(
     ties: Ties = "item",
     exclude: Frame | None = None,
     close_gaps: bool = False,
+    duplicates: Duplicates = "error",
     preset: PresetName | Preset | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
@@ -143,6 +150,10 @@ def with_rank(
         Read the rank, not the score, and number the items of each list from 1 in the same order.
         Use it after rows were dropped from a ranked run, or together with ``exclude``. Blocks of
         ties stay blocks.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``.
     preset
         ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
         and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
@@ -181,7 +192,7 @@ def with_rank(
     │ 1    ┆ c    ┆ 0.5   ┆ 2    │
     └──────┴──────┴───────┴──────┘
     """
-    run, by, columns = run_dicts.as_frame(run, by, columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns, preset=preset, duplicates=duplicates)
     ranked = plan_ranks(
         run,
         by,
@@ -190,6 +201,7 @@ def with_rank(
         ties=ties,
         exclude=exclude,
         close_gaps=close_gaps,
+        duplicates=duplicates,
         preset=preset,
     )
     new_columns = ["rank", "tied"] if "tied" in ranked.collect_schema() else ["rank"]
@@ -207,6 +219,7 @@ def plan_ranks(
     ties: Ties,
     exclude: Frame | None,
     close_gaps: bool,
+    duplicates: Duplicates,
     preset: PresetName | Preset | None = None,
     totals: Totals | None = None,
 ) -> pl.LazyFrame:
@@ -220,21 +233,30 @@ def plan_ranks(
             "descending= and ties="
         )
         raise ValueError(msg)
+    in_blocks = ties == "expected"
+    if duplicates == "occupy" and (close_gaps or in_blocks):
+        other = (
+            "ties='expected' has no single places" if in_blocks else "close_gaps=True closes gaps"
+        )
+        msg = f"with_rank(duplicates='occupy') keeps places empty, and {other}: take 'first'"
+        raise ValueError(msg)
+    settings = Settings(preset=preset, duplicates=duplicates, exclude=exclude, columns=columns)
+    single = settings.single_precision
+    ranking: Any = {"descending": descending, "ties": ties, "single_precision": single}
     table = readers.read("ranked run" if close_gaps else "scored run", run, by, columns)
-    table = replace(table, totals=totals)
-    settings = Settings(preset=preset, exclude=exclude, columns=columns)
-    lists = judgment.unranked(readers.with_tables_beside([table], settings))
+    old = [] if close_gaps else [columns.get("rank", "rank"), "tied"]
+    table = replace(table, frame=table.frame.drop(old, strict=False), totals=totals)
+    table = repeated_items.once(table, duplicates, **ranking)
+    lists = judgment.unranked(readers.with_tables_beside([table], settings), tied=in_blocks)
     rows = lists.run
     if close_gaps:
         rows = judgment.renamed(rows, table.rank or "rank", "rank")
         rows = rows.with_columns(rules.as_rank("rank"))
         ranked = rank_order.with_places(rows, table.keys, tied=table.tied)
+    elif table.passed is None:
+        ranked = rank_order.ranked(rows, table, **ranking)
     else:
-        rows = rows.drop(columns.get("rank", "rank"), "tied", strict=False)
-        single = settings.single_precision
-        ranked = rank_order.ranked(
-            rows, table, descending=descending, ties=ties, single_precision=single
-        )
+        ranked = rows
     ranked = ranked.sort(rank_order.INDEX).drop(rank_order.INDEX)
     flags = [guards.table_flag(table), guards.lists_flag(table), *judgment.input_flags(lists)]
     if table.tied:

@@ -15,7 +15,7 @@ import polars as pl
 from rankframe._request import keywords, registry
 from rankframe._request.parameters import Fraction, OptionalColumn
 from rankframe._request.registry import Names
-from rankframe._tables import rank_order, readers
+from rankframe._tables import rank_order
 from rankframe._tables.table import Table
 from rankframe._vocabulary.scope_rows import Rows
 from rankframe.errors import RankingDataError, option
@@ -245,7 +245,7 @@ def _pairs(rows: Rows, table: Table) -> tuple[list[str], list[pl.Expr], list[pl.
     One number for both ids takes half the time of two columns.
     """
     user, item = rows.keys[-1], rows.joined.item
-    id_ranges = readers.id_ranges_of_lists(table)
+    id_ranges = rank_order.id_ranges_of_lists(table)
     codes = rank_order.pair_codes(user, item, rows.joined.types, id_ranges)
     if codes is None:
         return [*table.by, user, item], [], []

@@ -30,6 +30,8 @@ def query_of_rules(
     dialect: DialectName,
     schema: Mapping[str, TableSchema] | None,
     columns: Columns,
+    *,
+    once: bool,
 ) -> str:
     """Write a SELECT of source, field, problem and num_rows: one row per broken rule."""
     written = dialects.dialect_named(dialect)
@@ -42,6 +44,8 @@ def query_of_rules(
     selects: list[str] = []
     for table in both:
         own = replace(table, by=[name for name in table.by if name not in table.truth_groups])
+        if once and table.name == "run":
+            own = replace(own, passed=table.frame)
         selects += _of_rows(own, more, paths[table.name], metrics, written)
         selects.append(_of_emptiness(own, paths[table.name], written))
     selects += _of_users(both[0], both[1], more, paths, written)

@@ -57,7 +57,8 @@ def header(
 
 def _assumed(table: Table, more: Sequence[str]) -> list[str]:
     ids, row = ("groups, user", "group, user") if {*table.by} - {*more} else ("user", "user")
-    lines = [f"{table.name}: {ids} and item are never null; one row per {row} and item"]
+    once = f"; one row per {row} and item" if table.passed is None else ""
+    lines = [f"{table.name}: {ids} and item are never null{once}"]
     if table.name == "truth":
         grade = "a finite number, never null" if table.relevance else "1 in every row"
         lines.append(f"truth: the relevance is {grade}, > 0 in some")

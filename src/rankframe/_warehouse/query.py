@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Literal, Unpack
+from typing import Literal, Unpack, get_args
 
 import polars as pl
 
 from rankframe._evaluation import reduction, refusals, trees
 from rankframe._evaluation.trees import CallNode, Cast, ColumnNode
-from rankframe._request import labels, wrong_keywords
-from rankframe._request.keywords import Columns, Settings, Unjudged
+from rankframe._request import keywords, labels, wrong_keywords
+from rankframe._request.keywords import Columns, Duplicates, Settings, Unjudged
 from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._tables import judgment, readers
@@ -40,6 +40,7 @@ def sql(
     relevant_at: float | None = None,
     undefined: float | None = None,
     unjudged: Unjudged = "miss",
+    duplicates: Duplicates = "error",
     depth: int | None = None,
     exclude: TableName | None = None,
     preset: PresetName | Preset | None = None,
@@ -89,6 +90,10 @@ def sql(
         What becomes of unjudged items of the lists, and those of negative grade: ``"miss"``, they
         count as not relevant; ``"drop"``, they go, after ``exclude``, and the ranks close
         (trec_eval ``-J``).
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``.
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
@@ -142,7 +147,8 @@ def sql(
     named = {"run": run, "truth": truth} | ({} if exclude is None else {"exclude": exclude})
     tables.check_paths(named)
     if check:
-        return checking.query_of_rules(metrics, run, truth, by, dialect, schema, columns)
+        once = keywords.check_choice("duplicates", duplicates, get_args(Duplicates)) != "error"
+        return checking.query_of_rules(metrics, run, truth, by, dialect, schema, columns, once=once)
     plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
     call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
     call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns
@@ -154,6 +160,7 @@ def sql(
         undefined=undefined,
         relevant_at=relevant_at,
         unjudged=unjudged,
+        duplicates=duplicates,
         depth=depth,
         preset=preset,
         exclude=frames.get("exclude"),

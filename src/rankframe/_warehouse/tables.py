@@ -212,12 +212,13 @@ class Sources:
 
     def ctes(self) -> list[Cte]:
         """Read the run and the truth."""
-        segments = self.tables.run.truth_groups
-        lists = self._lists(self.name("whole_lists" if segments else "lists"))
+        segments, excludes = self.tables.run.truth_groups, "exclude" in self.paths
+        repeats = self.settings.duplicates != "error"
+        lists = self._lists(self.name("whole_lists" if segments or repeats else "lists"))
         ctes = [lists, self._judgments()]
         last = lists.name
         if segments:
-            last = self.name("lists_of_segments" if "exclude" in self.paths else "lists")
+            last = self.name("lists_of_segments" if repeats or excludes else "lists")
             ctes.append(self._with_segments(last, lists.name))
         if self.lacking:
             # from the table itself: DuckDB would keep all rows of a step that is read twice
@@ -226,7 +227,10 @@ class Sources:
             comment = "the groups of the run; the whole truth judges each"
             body = f"  SELECT DISTINCT {groups}{source}"
             ctes.append(Cte(self.name("all_groups"), comment, body))
-        if "exclude" in self.paths:
+        if repeats:
+            ctes += self._once(last, self.name("lists_once" if excludes else "lists"))
+            last = ctes[-1].name
+        if excludes:
             ctes += self._without_excluded(last)
         if self.settings.cuts_lists:
             ctes.append(self._cut())
@@ -297,6 +301,19 @@ class Sources:
         body = f"  SELECT *\n  FROM {lists}\n  JOIN ({judged}) AS judged_users "
         comment = "the same, in the groups that the truth has for the user"
         return Cte(name, comment, f"{body}USING ({self.dialect.listed(shared)})")
+
+    def _once(self, last: str, name: str) -> list[Cte]:
+        """Keep the best place of each item; its others stay empty, or those below move up."""
+        rank, item = self.dialect.names_of(["rank", self.item])
+        place = f"DENSE_RANK() OVER (PARTITION BY {self.list_keys} ORDER BY {rank})"
+        number = f"ROW_NUMBER() OVER (PARTITION BY {self.list_keys}, {item} ORDER BY {rank})"
+        before = self.name("repeated_items")
+        numbered = f"  SELECT *, {rank} - {place} AS gap, {number} AS repetition\n  FROM {last}"
+        moved = f"gap + {place} AS {rank}" if self.settings.duplicates == "first" else rank
+        columns = self.dialect.names_of([*self.keys, self.item, *self.own_of_run])
+        body = select([*columns, moved], f"FROM {before}\n  WHERE repetition = 1")
+        comment = "the places of each item, numbered"
+        return [Cte(before, comment, numbered), Cte(name, "each item at its best place", body)]
 
     def _without_excluded(self, last: str) -> list[Cte]:
         """Remove rows from the lists, and move up those below; gaps in the ranks stay."""

@@ -37,7 +37,7 @@ from rankframe._evaluation import evaluation
 from rankframe._evaluation.values import Values
 from rankframe._inputs import item_lists
 from rankframe._request import keywords, wrong_keywords
-from rankframe._request.keywords import Columns, ListColumns, Options, Settings
+from rankframe._request.keywords import Columns, Duplicates, ListColumns, Options, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._tables import (
@@ -79,6 +79,7 @@ def judge(
     *,
     by: str | Sequence[str] = (),
     exclude: Truth | None = None,
+    duplicates: Duplicates = "error",
     preset: PresetName | Preset | None = None,
     partitions: int | None = None,
     **columns: Unpack[Columns],
@@ -101,6 +102,10 @@ def judge(
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
         excluded item that is in the truth is a miss. They may be of Spark, Polars or pandas, and go
         to every worker.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``.
     preset
         ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
         and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
@@ -138,7 +143,8 @@ def judge(
     +----+----+----+---------+
     """
     run, by, columns = _as_frame(run, by, columns)
-    settings = _read_options(_with_exclude(columns, exclude, preset))
+    options = {"exclude": exclude, "preset": preset, "duplicates": duplicates}
+    settings = _read_options(cast("Options", {**columns, **options}))
     frames = _frames(run, truth)
     empty = [_empty(frame) for frame in frames]
     tables = readers.read_all(*_shuffle.pair(empty), by, settings)
@@ -160,6 +166,7 @@ def with_rank(
     ties: Ties = "item",
     exclude: Truth | None = None,
     close_gaps: bool = False,
+    duplicates: Duplicates = "error",
     preset: PresetName | Preset | None = None,
     partitions: int | None = None,
     **columns: Unpack[Columns],
@@ -188,6 +195,10 @@ def with_rank(
         Read the rank, not the score, and number the items of each list from 1 in the same order.
         Use it after rows were dropped from a ranked run, or together with ``exclude``. Blocks of
         ties stay blocks.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``.
     preset
         ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
         and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
@@ -230,8 +241,9 @@ def with_rank(
         columns=columns,
         descending=descending,
         ties=ties,
-        exclude=_read_options(_with_exclude(columns, exclude)).exclude,
+        exclude=_read_options(cast("Options", {**columns, "exclude": exclude})).exclude,
         close_gaps=close_gaps,
+        duplicates=duplicates,
         preset=preset,
     )
     (frame,) = _frames(run, None)
@@ -694,13 +706,6 @@ def _check_lists(
             "rankframe's own function; if it has lists, name the column of their items in item="
         )
         raise ValueError(msg)
-
-
-def _with_exclude(
-    columns: Columns, exclude: Truth | None, preset: PresetName | Preset | None = None
-) -> Options:
-    """Put the table that leaves the lists, and the preset, among the options."""
-    return cast("Options", {**columns, "exclude": exclude, "preset": preset})
 
 
 def _read_options(options: Options, **more: Any) -> Settings:

@@ -46,6 +46,7 @@ def _needs_all_rows(plan: Values, settings: Settings) -> bool:
     reasons = [
         settings.weights is not None,  # an idle row may be the only one with the weight
         settings.unjudged == "bounds",
+        settings.duplicates != "error",  # places depend on all rows
         source.tables.tied or tables[0].rank is None,
         not source.tables.has_truth,
         settings.inputs or plan.system_metrics is not None,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Unpack, cast
+from typing import Literal, Unpack, cast
 
 import polars as pl
 
@@ -22,7 +22,7 @@ from rankframe._inputs.judgment_files import read_judgments
 from rankframe._request import keywords, wrong_keywords
 from rankframe._request.keywords import Columns, RunColumns, TruthColumns
 from rankframe._request.types import Frame, Truth
-from rankframe._tables import adapters, readers, rules, verbs
+from rankframe._tables import adapters, readers, repeated_items, rules, verbs
 from rankframe._tables.rank_order import Ties
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
@@ -212,7 +212,12 @@ def read_qrels(
 
 @adapters.takes_any_frame
 def write_run(
-    run: Frame, path: Target, *, tag: str = "rankframe", **columns: Unpack[Columns]
+    run: Frame,
+    path: Target,
+    *,
+    tag: str = "rankframe",
+    duplicates: Literal["error", "first"] = "error",
+    **columns: Unpack[Columns],
 ) -> None:
     """
     Write a TREC run file.
@@ -227,6 +232,9 @@ def write_run(
         zstd.
     tag
         Name of the run, one word.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``.
     **columns
         ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
         have other names.
@@ -261,7 +269,9 @@ def write_run(
     if not isinstance(cast("object", tag), str) or tag.split() != [tag]:
         msg = f"tag must be one word, not {tag!r}"
         raise ValueError(msg)
+    keywords.check_choice("duplicates", duplicates, ("error", "first"))
     table = readers.read("run", adapters.to_lazy(run, "run").collect(), (), columns)
+    table = repeated_items.once(table, duplicates)
     rules.raise_in_tables([table])
     rank = pl.lit(None) if table.rank is None else rules.as_rank(table.rank)
     scored = table.score or "score"
