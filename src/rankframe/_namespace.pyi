@@ -35,6 +35,7 @@ class PerUser(Columns, total=False):
     relevant_at: float | None
     undefined: float | None
     unjudged: rankframe._request.keywords.Unjudged
+    duplicates: rankframe._request.keywords.Duplicates
     depth: int | None
     exclude: Frame | None
     items: Frame | None
@@ -208,6 +209,7 @@ class Stats(RoomOfFrame, Generic[FrameT]):
         exclude: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def harm(
@@ -272,10 +274,18 @@ class Runs(RoomOfFrame, Generic[FrameT]):
         phi: float = ...,
         weights: Mapping[object, float] | None = ...,
         norm: rankframe._inputs.fusion.Norm | None = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def overlap(
-        self, /, other: Frame, *, k: int, by: str | Sequence[str] = ..., **columns: Unpack[Columns]
+        self,
+        /,
+        other: Frame,
+        *,
+        k: int,
+        by: str | Sequence[str] = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
+        **columns: Unpack[Columns],
     ) -> FrameT: ...
     def rbo(
         self,
@@ -285,6 +295,7 @@ class Runs(RoomOfFrame, Generic[FrameT]):
         p: float = ...,
         k: int | None = ...,
         by: str | Sequence[str] = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def side_by_side(
@@ -298,6 +309,7 @@ class Runs(RoomOfFrame, Generic[FrameT]):
         baseline: object = ...,
         items: Frame | None = ...,
         queries: Frame | None = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
 
@@ -323,6 +335,7 @@ class RankFrame(Generic[FrameT]):
         undefined: float | None = ...,
         weights: str | None = ...,
         unjudged: rankframe._request.keywords.Unjudged = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         depth: int | None = ...,
         exclude: Frame | None = ...,
         items: Frame | None = ...,
@@ -342,6 +355,7 @@ class RankFrame(Generic[FrameT]):
         relevant_at: float | None = ...,
         undefined: float | None = ...,
         unjudged: rankframe._request.keywords.Unjudged = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         depth: int | None = ...,
         exclude: Frame | None = ...,
         items: Frame | None = ...,
@@ -461,6 +475,7 @@ class RankFrame(Generic[FrameT]):
         exclude: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def health(
@@ -473,6 +488,7 @@ class RankFrame(Generic[FrameT]):
         items: Frame | None = ...,
         history: Frame | None = ...,
         time: str | None = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def judge(
@@ -482,6 +498,7 @@ class RankFrame(Generic[FrameT]):
         *,
         by: str | Sequence[str] = ...,
         exclude: Frame | None = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
@@ -494,6 +511,7 @@ class RankFrame(Generic[FrameT]):
         ties: rankframe._tables.rank_order.Ties = ...,
         exclude: Frame | None = ...,
         close_gaps: bool = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
