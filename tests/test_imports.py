@@ -51,7 +51,15 @@ LOADED |= {"_sizes", "errors", "metrics", "presets"}
 LATER = {
     "_evaluation": {"missed_items", "overlap", "provenance", "ready_values", "row_verbs"}
     | {"side_by_side", "trackers", "trees"},
-    "_inputs": {"arrays", "baselines", "fusion", "judgment_files", "matrices", "two_lists"},
+    "_inputs": {
+        "arrays",
+        "baselines",
+        "fusion",
+        "item_parents",
+        "judgment_files",
+        "matrices",
+        "two_lists",
+    },
     "_tables": {"verbs"},
     "_vocabulary": {"item_distances"},
 }

@@ -521,6 +521,8 @@ class RankFrame(Generic[FrameT]):
         *,
         truth: str | None = ...,
         by: str | Sequence[str] = ...,
+        parent: Mapping[Any, Any] | Frame | None = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         **columns: Unpack[rankframe._request.keywords.ListColumns],
     ) -> FrameT: ...
     def provenance(

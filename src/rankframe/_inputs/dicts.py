@@ -82,14 +82,17 @@ def _table_of(
     ]
     if shape == "numbers":
         columns.append(_of_one_type([*chain.from_iterable(v.values() for v in values)]))
-    return _columns_of(maker, dict(zip(names, columns, strict=False)))
+    return columns_of(maker, dict(zip(names, columns, strict=False)))
 
 
-def _columns_of(maker: str, columns: dict[str, list[Any]]) -> pl.DataFrame:
+def columns_of(
+    maker: str, columns: dict[str, list[Any]], roles: Sequence[str] = ("users", "items", "numbers")
+) -> pl.DataFrame:
+    """Make a table of columns of values, of which the first two are ids; errors call them so."""
     try:
         table = pl.DataFrame(columns)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        roles = ("users are", "items", "numbers")
+        roles = [f"{roles[0]} are", *roles[1:]]
         kinds = [
             f"{role} {', '.join(sorted({type(value).__name__ for value in column}))}"
             for role, column in zip(roles, columns.values(), strict=False)
@@ -99,7 +102,7 @@ def _columns_of(maker: str, columns: dict[str, list[Any]]) -> pl.DataFrame:
             "supports"
         )
         raise RankingDataError(msg) from None
-    for role, dtype in zip(("users", "items"), table.dtypes, strict=False):
+    for role, dtype in zip(roles[:2], table.dtypes, strict=False):
         if not column_roles.can_be_id(dtype):
             msg = f"{maker}: {role} are {dtype}, and must be ids, such as text or integers"
             raise RankingDataError(msg)

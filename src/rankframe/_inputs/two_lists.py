@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import polars as pl
@@ -10,7 +10,7 @@ import polars as pl
 from rankframe._tables import adapters, column_roles, rules, run_dicts
 from rankframe.errors import RankingDataError
 
-_ROW, _PLACE, _ELEMENT = "__rankframe_row", "__rankframe_place", "__rankframe_struct"
+ROW, _PLACE, _ELEMENT = "__rankframe_row", "__rankframe_place", "__rankframe_struct"
 _FRAME = "frame of lists"
 _DISTANCE = "distance"  # the number of a struct that ascends
 _NUMBERS = (*column_roles.COMMON_NAMES["relevance"], "relevance", "score", _DISTANCE)
@@ -25,41 +25,50 @@ class _Ids(NamedTuple):
     fields: tuple[str, str] | None  # of a struct: the id and the number
 
 
-def judged(lists: pl.LazyFrame, user: str, retrieved: str, expected: str) -> pl.LazyFrame:
+def judged(
+    lists: pl.LazyFrame,
+    user: str,
+    retrieved: str,
+    expected: str,
+    once: Callable[[pl.LazyFrame, str, str, str], pl.LazyFrame],
+) -> pl.LazyFrame:
     """Make by row the full join of both lists, in the order of rows and ranks.
 
-    Two empty lists leave a row of the user alone, without an item.
+    Two empty lists leave a row of the user alone, without an item. ``once`` is
+    ``item_parents.once`` with its options, of the retrieved items.
     """
     schema = lists.collect_schema()
     both = [_ids(schema, retrieved), _ids(schema, expected)]
-    dtype = run_dicts.common_type(both[0].dtype, both[1].dtype)
-    if dtype is None:
-        msg = (
-            f"{_FRAME}, column {expected!r}: its ids are {both[1].dtype}, and those of "
-            f"{retrieved!r} are {both[0].dtype}: cast one; ids must have the same type, or any two "
-            "integer types"
-        )
-        raise RankingDataError(msg)
-    others = [name for name in schema if name not in (user, retrieved, expected)]
     scores, checks = list[pl.Expr](), list[rules.Rule]()
     if both[0].fields is not None:
         name = both[0].fields[1]
         scores = [_score(pl.col(_ELEMENT).struct.field(name), name).alias("score")]
         checks = [rule_of_scores(retrieved, name, pl.element().struct.field(name))]
+    rows = checked(lists, checks, [user]).with_row_index(ROW)
+    run = once(_exploded(rows, both[0]), ROW, "item", _PLACE)
+    own = run.collect_schema()["item"]
+    dtype = run_dicts.common_type(own, both[1].dtype)
+    if dtype is None:
+        msg = (
+            f"{_FRAME}, column {expected!r}: its ids are {both[1].dtype}, and those of "
+            f"{retrieved!r} are {own}: cast one; ids must have the same type, or any two "
+            "integer types"
+        )
+        raise RankingDataError(msg)
+    others = [name for name in schema if name not in (user, retrieved, expected)]
     names = ["user", "item", "rank", "relevance", *(["score"] if scores else [])]
     rules.raise_if_taken("from_lists", names, others, f"{_FRAME}, ")
-    rows = checked(lists, checks, [user]).with_row_index(_ROW)
-    run, truth = (_exploded(rows, ids, dtype) for ids in both)
+    truth = _exploded(rows, both[1]).cast({"item": dtype})
     grade = pl.lit(1, pl.Int64)
     if both[1].fields is not None:
         grade = pl.col(_ELEMENT).struct.field(both[1].fields[1])
-    truth = truth.select(_ROW, "item", _PLACE, grade.alias("relevance"))
-    run = run.select(_ROW, "item", pl.col(_PLACE).alias("rank"), *scores)
-    pairs = run.join(truth, on=[_ROW, "item"], how="full", coalesce=True)
-    named = rows.select(_ROW, pl.col(user).alias("user"), *others)
+    truth = truth.select(ROW, "item", _PLACE, grade.alias("relevance"))
+    run = run.select(ROW, pl.col("item").cast(dtype), pl.col(_PLACE).alias("rank"), *scores)
+    pairs = run.join(truth, on=[ROW, "item"], how="full", coalesce=True)
+    named = rows.select(ROW, pl.col(user).alias("user"), *others)
     return (
-        named.join(pairs, on=_ROW, how="left")
-        .sort(_ROW, "rank", _PLACE, nulls_last=True)
+        named.join(pairs, on=ROW, how="left")
+        .sort(ROW, "rank", _PLACE, nulls_last=True)
         .select(*names, *others)
     )
 
@@ -105,15 +114,15 @@ def _score(number: pl.Expr, name: str) -> pl.Expr:
     return -number if name.lower() == _DISTANCE else number
 
 
-def _exploded(rows: pl.LazyFrame, ids: _Ids, dtype: pl.DataType) -> pl.LazyFrame:
+def _exploded(rows: pl.LazyFrame, ids: _Ids) -> pl.LazyFrame:
     """Make a row of each element with its place; an empty or null list has none."""
     element = pl.col(_ELEMENT)
     item = element if ids.fields is None else element.struct.field(ids.fields[0])
     places = pl.int_ranges(1, pl.col(ids.column).list.len().cast(pl.Int64) + 1).alias(_PLACE)
     return (
-        rows.select(_ROW, pl.col(ids.column).alias(_ELEMENT), places)
+        rows.select(ROW, pl.col(ids.column).alias(_ELEMENT), places)
         .explode(_ELEMENT, _PLACE, empty_as_null=False, keep_nulls=False)
-        .with_columns(item.cast(dtype).alias("item"))
+        .with_columns(item.alias("item"))
     )
 
 
