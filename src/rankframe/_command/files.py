@@ -182,7 +182,9 @@ def _are_alike(name: str, schemas: Sequence[pl.Schema]) -> bool:
 
 def ids_of(arguments: argparse.Namespace, columns: Columns) -> list[str]:
     *more, user = arguments.user or [keywords.user_of(columns)]
-    return [user, columns.get("item", "item"), *more, *arguments.by]
+    average = getattr(arguments, "average", None)
+    groups = [average] if average not in (None, "users", "pooled") else []
+    return [user, columns.get("item", "item"), *more, *arguments.by, *groups]
 
 
 class _Layout(NamedTuple):

@@ -192,6 +192,7 @@ def _with_num_missed(names: Sequence[str], arguments: argparse.Namespace) -> lis
         arguments.per_user
         or arguments.truth is None
         or arguments.weights
+        or arguments.average
         or not _is_for_people(arguments)
     ):
         return [*names]  # a sum over users has no weighted form
@@ -241,6 +242,7 @@ def _check_rows(arguments: argparse.Namespace) -> None:
         "--count-users": "counts the users of each mean",
         "--chance": "adds means",
         "--weights": "weighs the users of a mean",
+        "--average": "says which mean is taken",
     }.items():
         if of_users and getattr(arguments, option[2:].replace("-", "_")):
             msg = f"{option} {meaning} and cannot be combined with {of_users}"

@@ -277,7 +277,7 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
     _add_systems(ask, baseline, "decision")
     names = [name for name in _TEST if name not in ("margin", "primary")]
     _add_test(ask, names, test=(get_args(GateTest), "the test"))
-    _add_conventions(ask)
+    _add_conventions(ask, average=False)
     _add_provenance(_add_output(ask))
     _add_files(ask)
 
@@ -381,7 +381,7 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
     _add_systems(pairs, "compare with this system (default: the first run)")
     pairs.set_defaults(json=False, outputs=(".html", ".htm"))
     _add_test(pairs)
-    _add_conventions(pairs)
+    _add_conventions(pairs, average=False)
     _add_files(pairs)
 
 
@@ -614,10 +614,11 @@ def _add_by(rows: _Group) -> None:
     _add_repeated(rows, "--by", "COL", segments)
 
 
-def _add_conventions(ask: argparse.ArgumentParser) -> _Group:
+def _add_conventions(ask: argparse.ArgumentParser, *, average: bool = True) -> _Group:
     """Add the options for conventions that evaluate and compare share."""
     group = ask.add_argument_group("conventions")
-    _add(group, CONVENTIONS)
+    ask.set_defaults(average=None)
+    _add(group, {name: of for name, of in CONVENTIONS.items() if average or name != "--average"})
     return group
 
 
@@ -641,6 +642,7 @@ CONVENTION_VALUES: Mapping[str, str | Sequence[str]] = {
     "users": get_args(Users),
     "undefined": "X",
     "weights": "COL",
+    "average": "HOW",
     "relevant_at": "X",
     "unjudged": get_args(Unjudged),
     "duplicates": get_args(Duplicates),

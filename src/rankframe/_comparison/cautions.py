@@ -60,7 +60,7 @@ def _small(users: int, effect_size: float, trial: Trial, metric: RequestedMetric
 
 def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool | None) -> list[Note]:
     """Note that most users change against the mean, if the sign test shows it."""
-    values = pair.sample.values
+    values = pair.changes
     rising, falling = int((values > 0).sum()), int((values < 0).sum())
     scale = max(abs(pair.of_system).max(), abs(pair.of_baseline).max())
     if (rising - falling) * difference >= 0 or abs(difference) <= _ROUNDING * scale:

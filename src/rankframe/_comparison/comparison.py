@@ -235,7 +235,9 @@ def compare(
         paired,
     )
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="compare")
-    question = ask_systems(frame, metrics, truth, by, options, trial, counts=["missed"])
+    question = ask_systems(
+        frame, metrics, truth, by, options, trial, counts=["missed"], takes_average=True
+    )
     describe = partial(comparison_of, trial=trial, details=details)
     return summaries.described(frame, question, describe)
 
@@ -251,7 +253,9 @@ def planned(
 ) -> pl.LazyFrame:
     """Plan a comparison with all columns, and its notes as they are packed."""
     frame, by, columns = run_dicts.as_frame(frame, by, options, compares="compare")
-    question = ask_systems(frame, metrics, truth, by, columns, trial, counts=["missed"])
+    question = ask_systems(
+        frame, metrics, truth, by, columns, trial, counts=["missed"], takes_average=True
+    )
     return comparison_of(evaluation.user_values(question), trial, details=True)
 
 
@@ -265,9 +269,12 @@ def ask_systems(
     *,
     per_user: bool = False,
     counts: Sequence[Count] = (),
+    takes_average: bool = False,
 ) -> Question:
     """Ask for the values of systems, whose column comes first in ``by``."""
-    settings = keywords.read_options(options, cluster=trial.cluster, counts=counts)
+    settings = keywords.read_options(
+        options, cluster=trial.cluster, counts=counts, takes_average=takes_average
+    )
     return ready_values.ask(frame, metrics, truth, by, settings, per_user=per_user)
 
 
@@ -307,9 +314,11 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
     """Check the options of a comparison, and read the margin of each metric."""
     test = trial.test
     resampling = summaries.check_trial(trial)
-    if values.weights is not None and test not in trials.WITH_T:
+    if values.has_weights and test not in trials.WITH_T:
         msg = f"{option('test', test)} has no weighted form: take 't' or 'randomization'"
         raise ValueError(Problem(msg))
+    if values.in_groups:
+        _check_groups(trial, values)
     if values.cluster is not None and test == "sequential":
         msg = (
             f"{option('test', test)} takes users for independent: with {option('cluster')}, take "
@@ -341,6 +350,20 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
         seed=resampling.seed,
         widths=widths,
     )
+
+
+def _check_groups(trial: Trial, values: Values) -> None:
+    """Check that the mean of groups is compared by t, of pairs, and without a margin."""
+    plain, average = Trial(), option("average", values.settings.average)
+    for name, cure in {
+        "test": "take 't'",
+        "margin": "leave it out",
+        "paired": "leave it out",
+    }.items():
+        value = getattr(trial, name)
+        if value != getattr(plain, name):
+            msg = f"{option(name, value=value)} has no form for {average}, means of groups: {cure}"
+            raise ValueError(Problem(msg))
 
 
 def _check_paired(trial: Trial, values: Values) -> None:
@@ -602,7 +625,7 @@ def _numbers_of(
         missed = pair.missed or (0, 0)
         said = [
             *tested.notes[place],
-            *notes_of_users(pair, weighted=values.weights is not None),
+            *notes_of_users(pair, weighted=values.weight_of(pair.metric) is not None),
             *sentences.notes_of_lists(missed, len(pair.difference), names, least=0),
             None if trial.undecided else margins.note_of_evidence(within),  # a gate says why
             doubt,
@@ -658,7 +681,7 @@ def _with_ratios(
 def notes_of_users(pair: Pair, *, weighted: bool) -> list[Note]:
     """Note how many users the numbers of a pair describe."""
     weights = pair.weights if weighted else None
-    said = summaries.notes_of_users(pair.difference, weights, pair.returning)
+    said = summaries.notes_of_users(pair.difference, weights, pair.returning, pair.averaged)
     if pair.clusters is not None:
         of_users = statistics.Sample(pair.difference, pair.weights)
         said += sentences.notes_of_clusters(of_users, pair.sample)

@@ -164,7 +164,7 @@ def _surplus(pair: Pair, margin: Bound, sign: int) -> Sample:
 
 
 def _baseline(pair: Pair) -> Sample:
-    return system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+    return pair.sample_with(pair.of_baseline)
 
 
 def _p_above(sample: Sample) -> float:

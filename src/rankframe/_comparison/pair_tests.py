@@ -60,7 +60,7 @@ def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) ->
     if pair.undefined == trials.ALL_DIFFER_ALIKE and len(pair.sample.values) > 1:
         outcome.p[place] = 0.5 ** (len(pair.sample.values) - 1)  # whatever the weights
         return [notes.note("exact_alike")]
-    differ = int((pair.sample.values != 0).sum())
+    differ = int((pair.changes != 0).sum())
     if isnan(outcome.p[place]) or differ >= statistics.FEW_USERS:
         return []
     said: list[Note] = []
@@ -68,8 +68,9 @@ def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) ->
         few = {"number": differ, "unit": pair.unit}
         merged = len(pair.sample.values) < len(pair.difference)
         weights = pair.sample.weights
-        if merged or (weights is not None and weights.min() < weights.max()):
-            what = "of clusters" if merged else "with weights"
+        uneven = weights is not None and weights.min() < weights.max()
+        if merged or uneven or pair.averaged is not None:
+            what = "of clusters" if merged else "with weights" if uneven else "of groups"
             return [notes.note("no_exact", what=what, **few)]
         outcome.p[place] = statistics.exact_p(pair.sample.values)
         said = [notes.note("exact", **few)]
@@ -190,7 +191,7 @@ def relative(
     )
     low = high = nan
     if pair.undefined is None and trial.test != "sequential":
-        baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+        baseline = pair.sample_with(pair.of_baseline)
         low, high = relative_differences.paired_interval(
             pair.sample, baseline.values, trial.confidence, reach
         )

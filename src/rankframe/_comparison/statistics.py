@@ -256,6 +256,32 @@ def of_clusters(clusters: Places, sample: Sample) -> Sample:
     return sample if len(means) == len(values) else Sample(rounded(means, sizes), merged)
 
 
+def shares_of_groups(groups: Places, weights: Array | None) -> Array:
+    """Weigh users so that all groups count alike: 1 / size, or the share of a group's weights."""
+    own = np.ones(len(groups)) if weights is None else weights
+    return np.asarray(own / np.bincount(groups, own)[groups], np.float64)
+
+
+def within_groups(groups: Places, sample: Sample) -> Sample:
+    """Give each user the mean of all, and how far the user is from the mean of their group.
+
+    So the squared error is Σ s²/n / G² over the G groups of n users, which are fixed: the mean of
+    their means does not vary with them. Without a group that varies, or with one user in a group,
+    all values are the mean, and there is no error.
+    """
+    values, weights = sample
+    own = np.ones(len(values)) if weights is None else weights
+    counts, users, mean = np.bincount(groups), len(values), weighted_mean(values, weights)
+    sizes, number = counts[groups], np.count_nonzero(counts)
+    if not users or sizes.min() < 2:
+        return Sample(mean + 0 * values, weights)
+    means = (np.bincount(groups, own * values) / np.bincount(groups, own))[groups]
+    # ``standard_error`` has factors for one sample, which those of each group replace
+    factors = (1 - 1 / (number * sizes)) * np.sqrt(users / (users - 1) * sizes / (sizes - 1))
+    far = rounded(factors * (values - means), np.maximum(np.abs(values), np.abs(mean)))
+    return Sample(np.asarray(mean + far, np.float64), weights)
+
+
 def shares(weights: Array) -> Array:
     """Divide weights by the greatest, so that their squares are finite; only ratios matter."""
     return weights / weights.max() if len(weights) else weights

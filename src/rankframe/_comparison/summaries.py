@@ -15,6 +15,7 @@ from rankframe._comparison.notes import Note
 from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.trials import Correction, Resampling, Test, Trial
 from rankframe._evaluation import (
+    averages,
     evaluation,
     group_means,
     ready_values,
@@ -158,6 +159,12 @@ def summarize(
     several groups is one observation: the mean of the user's values, whose weight is their
     number, or the sum of their weights.
 
+    A pooled mean has these formulas, with each user's denominator, times ``weights``, as weight: it
+    is a ratio of sums, and SE² is its jackknife. A mean of groups has SE² = Σ s²/n / G² over the G
+    groups of n users with the variance s², as the users are drawn, and the groups are fixed: the
+    interval says nothing of other data sets. It is Student's, by any ``method``, with as many
+    degrees of freedom as n′ of the weights 1/n has, and null if a group has one user.
+
     With clusters, these are the observations: the mean of a cluster's users, with the sum of their
     weights; the bootstrap draws whole clusters. J. G. MacKinnon, M. Ø. Nielsen and M. D. Webb, *J.
     Applied Econometrics* 38, 2023; see ``compare`` for their coverage.
@@ -177,7 +184,9 @@ def summarize(
     └────────┴───────┴──────────┴────────┴─────────┘
     """
     frame, by, options = run_dicts.as_frame(frame, by, options)
-    settings = keywords.read_options(options, cluster=cluster, counts=["missed"])
+    settings = keywords.read_options(
+        options, cluster=cluster, counts=["missed"], takes_average=True
+    )
     describe = partial(
         summary_of,
         total=total,
@@ -403,10 +412,11 @@ class _Group(NamedTuple):
     """The rows of a group, and who is in them."""
 
     rows: pl.DataFrame
-    weights: Array | None
     users: Places | None  # of each row, if users may have several
     clusters: Places | None
+    averaged: Places | None  # the group of each row, if the mean is that of groups
     lacking: list[Note]  # of users without a list
+    weights: Array | None = None  # in the mean of a metric
 
 
 def _samples(
@@ -418,7 +428,10 @@ def _samples(
     samples: list[Sampled] = []
     for group in (_group_of(group, values, pooled=pooled) for group in groups):
         for metric in values.requested:
-            sampled = _sampled(group, metric, method, values.weights)
+            weight = values.weight_of(metric.name)
+            weights = None if weight is None else group.rows[weight].to_numpy()
+            of_metric = group._replace(weights=weights)
+            sampled = _sampled(of_metric, metric, method, values.weights)
             samples.append(sampled._replace(notes=[*sampled.notes, *of_recall[metric.name]]))
     return samples
 
@@ -432,9 +445,9 @@ def _group_of(rows: pl.DataFrame, values: Values, *, pooled: bool) -> _Group:
         lacking = sentences.notes_of_missed(int(missed), users)
     return _Group(
         rows,
-        None if values.weights is None else rows[user_columns.WEIGHT].to_numpy(),
         places_of_users(rows[values.user]) if pooled else None,
         None if values.cluster is None else places_of_users(rows[user_columns.CLUSTER]),
+        places_of_users(rows[averages.GROUP]) if values.in_groups else None,
         lacking,
     )
 
@@ -444,23 +457,28 @@ def _sampled(
 ) -> Sampled:
     unit = "user" if group.clusters is None else "cluster"
     column = _column(group.rows, metric)
-    of_users, returning, of_group = _sample(column, group)
+    of_users, returning, of_group, averaged = _sample(column, group)
     if weights is not None and not len(of_users.values) and not np.isnan(column).all():
         user_columns.raise_no_weight(weights, metric.name)
-    sample = of_users
+    sample = of_users if averaged is None else statistics.within_groups(averaged, of_users)
     if of_group is not None and _has_interval(metric, of_users):
-        sample = statistics.of_clusters(of_group, of_users)
+        sample = statistics.of_clusters(of_group, sample)
     limits = metric.traits.least, metric.traits.greatest
     if group.rows.schema[metric.name] == pl.Boolean:
         limits = 0.0, 1.0
     of_sample, reasons = _method_of(sample, metric, method, unit, limits)
+    if averaged is not None:
+        of_sample, reasons = "t", []
     why = _why_null(metric, of_users, of_sample)
+    if averaged is not None and not why and not statistics.differs(sample.values):
+        why = [notes.note(trials.ALIKE_IN_GROUPS, lead="no interval")]
     if of_sample not in _OF_ALIKE and _why_null(metric, sample, of_sample):
         reasons = []
     elif of_group is None or len(sample.values) >= sentences.FEW_CLUSTERS:  # else noted below
         reasons += _notes_of_few(sample, of_sample, unit)
-    weights_of_notes = None if weights is None else of_users.weights
-    counted = notes_of_users(of_users.values, weights_of_notes, returning) + group.lacking
+    weights_of_notes = None if group.weights is None else of_users.weights
+    counted = notes_of_users(of_users.values, weights_of_notes, returning, averaged)
+    counted += group.lacking
     if not _has_interval(metric, sample):
         sample = sample._replace(values=column[:0], weights=None)
     elif of_group is not None:
@@ -515,31 +533,37 @@ def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[N
     return [notes.note("resamples", instead=instead, dropped=dropped, times=times)]
 
 
-def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None]:
-    """Keep the users whose value counts; return how many had several rows, and the clusters."""
+def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None, Places | None]:
+    """Keep the users whose value counts; return how many had several rows, clusters and groups."""
     counts, weights, users = ~np.isnan(column), group.weights, group.users
     if weights is not None:
         counts &= weights > 0
         weights = statistics.shares(weights[counts])
     column = column[counts]
     clusters = None if group.clusters is None else group.clusters[counts]
+    averaged = None if group.averaged is None else group.averaged[counts]
+    if averaged is not None:
+        weights = statistics.shares_of_groups(averaged, weights)
     if users is None or not counts.any():
-        return statistics.Sample(column, weights), 0, clusters
-    (merged,), weights, clusters = statistics.of_users(users[counts], [column], weights, clusters)
-    returning = len(column) - len(merged)
-    column = statistics.rounded(merged) if returning else column
-    return statistics.Sample(column, weights), returning, clusters
+        return statistics.Sample(column, weights), 0, clusters, averaged
+    columns = [column] if averaged is None else [column, averaged.astype(np.float64)]
+    merged, weights, clusters = statistics.of_users(users[counts], columns, weights, clusters)
+    returning = len(column) - len(merged[0])
+    column = statistics.rounded(merged[0]) if returning else column
+    averaged = None if averaged is None else np.rint(merged[1]).astype(np.int64)
+    return statistics.Sample(column, weights), returning, clusters, averaged
 
 
 def _describe(rows: pl.DataFrame, values: Values, by: Sequence[str]) -> pl.DataFrame:
     """Describe each metric in each group, except for its interval."""
-    weighted = values.weights is not None
+    rows = averages.weighted_rows(values, rows.lazy(), by).collect()
     tables: list[pl.DataFrame] = []
     missed = pl.lit(None, pl.Int64).alias("num_missed")
     if user_columns.MISSED in rows.columns:
         missed = user_columns.number_missed()
     for place, metric in enumerate(values.requested):
-        columns = [*_numbers(metric, values.user, weighted=weighted), pl.lit(place).alias(_ORDER)]
+        weight = averages.weight_of(values, metric.name)
+        columns = [*_numbers(metric, values.user, weight), pl.lit(place).alias(_ORDER)]
         columns.append(missed)
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
     if not tables:
@@ -557,10 +581,10 @@ def _votes(summary: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.Expr]:
+def _numbers(metric: RequestedMetric, user: str, weight: str | None) -> list[pl.Expr]:
     value = pl.col(metric.name).cast(pl.Float64)
     users = value.count().cast(pl.Int64)
-    over_users = group_means.by_weight if weighted else pl.Expr.mean
+    over_users = pl.Expr.mean if weight is None else group_means.by_weight(weight)
     if metric.per_user:
         mean = over_users(value)
     else:
@@ -570,7 +594,7 @@ def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.E
         users.alias("users"),
         (pl.col(user).count() - users).alias("num_left_out"),
         mean.alias("mean"),
-        (_deviation(value) if weighted else value.std()).alias("std"),
+        (value.std() if weight is None else _deviation(value, weight)).alias("std"),
         value.min().alias("min"),
         value.quantile(0.1, "linear").alias("p10"),
         value.median().alias("median"),
@@ -590,12 +614,11 @@ def _has_interval(metric: RequestedMetric, sample: Sample) -> bool:
     return metric.per_user or (geometric and -inf not in sample.values)
 
 
-def _deviation(value: pl.Expr) -> pl.Expr:
+def _deviation(value: pl.Expr, weight: str) -> pl.Expr:
     """s² = n/(n − 1) · Σ w(x − x̄)² / Σ w; null for one user."""
-    number = (value.is_not_null() & (pl.col(user_columns.WEIGHT) > 0)).sum().cast(pl.Float64)
-    variance = (
-        group_means.by_weight((value - group_means.by_weight(value)) ** 2) * number / (number - 1)
-    )
+    number = (value.is_not_null() & (pl.col(weight) > 0)).sum().cast(pl.Float64)
+    mean_of = group_means.by_weight(weight)
+    variance = mean_of((value - mean_of(value)) ** 2) * number / (number - 1)
     return pl.when(number > 1).then(variance.sqrt())
 
 
@@ -624,9 +647,13 @@ def places_of_users(users: pl.Series) -> Places:
     return np.asarray(rows[place].to_numpy(), np.int64)
 
 
-def notes_of_users(values: Array, weights: Array | None, returning: int) -> list[Note]:
+def notes_of_users(
+    values: Array, weights: Array | None, returning: int, averaged: Places | None = None
+) -> list[Note]:
     """Note how many users make a weighted mean, and how many rows a row of totals has merged."""
     said: list[Note] = []
+    if averaged is not None and len(values):
+        said.append(notes.note("averaged", number=len(np.unique(averaged))))
     if weights is not None and len(values):
         said.append(notes.note("effective_users", number=statistics.effective_size(weights)))
     if returning:

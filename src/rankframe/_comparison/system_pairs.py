@@ -13,8 +13,8 @@ from rankframe._comparison import notes, summaries, trials
 from rankframe._comparison.notes import Note
 from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.trials import Trial
-from rankframe._evaluation import user_columns
-from rankframe._evaluation.values import Values
+from rankframe._evaluation import averages, user_columns
+from rankframe._evaluation.values import WEIGHT, Values
 from rankframe._tables import rules
 from rankframe.errors import Problem, RankingDataError, option
 
@@ -43,13 +43,14 @@ class Matrix(NamedTuple):
     segment: int
     metric: str
     values: Array
-    weights: Array | None = None
+    weights: Array | None = None  # of pooled users who are not paired, a column per system
     weighted_by: str | None = None  # the column of the weights
     users: Places | None = None  # of all segments together: the user of each row
     clusters: Places | None = None
     missed: Array | None = None  # 1 where the system has no list for the user, else 0
     left_out: int | None = None  # of a complete matrix: users without values in all systems
     valueless: int = 0  # of these, users without a value in any system
+    averaged: Places | None = None  # the group of each user, if the mean is that of groups
 
 
 class Place(NamedTuple):
@@ -81,6 +82,16 @@ class Pair(NamedTuple):
     valueless: int = 0  # of these, users for whom no system has a value
     joint: bool = False  # the users are those of all systems
     unserved: Bits | None = None  # users without a list of both; None if there is none
+    averaged: Places | None = None  # the group of each user, if the mean is that of groups
+
+    def sample_with(self, values: Array) -> Sample:
+        """Take other values of the users as the differences are taken."""
+        return sample_of(values, self.weights, self.clusters, self.averaged)
+
+    @property
+    def changes(self) -> Array:
+        """The differences of the observations, whatever their groups."""
+        return self.sample.values if self.averaged is None else self.difference
 
     @property
     def unit(self) -> str:
@@ -237,12 +248,18 @@ def _matrices(
     groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
     for segment, group in enumerate([*groups, rows] if trial.total else groups):
         pooled = segment == len(groups)
-        for matrix in _matrices_of(segment, group, values, systems, pooled=pooled):
+        for matrix in _matrices_of(segment, group, values, systems, trial, pooled=pooled):
             yield _complete(matrix) if trial.test == "max_t" else matrix
 
 
 def _matrices_of(
-    segment: int, rows: pl.DataFrame, values: Values, systems: pl.Series, *, pooled: bool
+    segment: int,
+    rows: pl.DataFrame,
+    values: Values,
+    systems: pl.Series,
+    trial: Trial,
+    *,
+    pooled: bool,
 ) -> Iterator[Matrix]:
     """Make one matrix per metric of the rows of a segment, or ``pooled`` of all segments."""
     model, *segments = values.by
@@ -272,14 +289,36 @@ def _matrices_of(
     matrix = partial(
         Matrix,
         segment,
-        weights=None if values.weights is None else users[user_columns.WEIGHT].to_numpy(),
         weighted_by=values.weights,
         users=summaries.places_of_users(users[values.user]) if pooled else None,
         clusters=clusters,
         missed=of_rows(user_columns.MISSED, 0) if user_columns.MISSED in rows.columns else None,
+        averaged=summaries.places_of_users(users[averages.GROUP]) if values.in_groups else None,
     )
+    own = None if values.weights is None else users[WEIGHT].to_numpy()
     for metric in values.requested:
-        yield matrix(metric=metric.name, values=of_rows(metric.name, nan))
+        weights = own
+        if metric.name in values.pooled:
+            weights = of_rows(values.pooled[metric.name], nan)
+            weights = (
+                _of_both(weights, metric.name, users[values.user]) if trial.paired else weights
+            )
+        yield matrix(metric=metric.name, values=of_rows(metric.name, nan), weights=weights)
+
+
+def _of_both(weights: Array, metric: str, users: pl.Series) -> Array:
+    """Return one weight per user, in which the systems agree."""
+    of_user = np.fmax.reduce(weights, axis=1)  # of systems without a value it is NaN
+    differ = ((weights != of_user[:, None]) & ~np.isnan(weights)).any(axis=1)
+    if differ.any():
+        pooled, cure = option("average", "pooled"), option("paired", value=False)
+        msg = (
+            f"metric {metric!r}, {pooled}: the systems have denominators of their own, as for user "
+            f"{users[int(differ.argmax())]!r}, and a pair needs one: {cure} compares the pooled "
+            "means of each, with the covariance of users in both"
+        )
+        raise RankingDataError(Problem(msg))
+    return of_user
 
 
 def _users_of(group: pl.DataFrame, keys: Sequence[str], values: Values) -> pl.DataFrame:
@@ -287,8 +326,9 @@ def _users_of(group: pl.DataFrame, keys: Sequence[str], values: Values) -> pl.Da
     group = group.drop_nulls(values.user)
     if values.cluster is not None:
         user_columns.check_one_cluster(group, keys, values.cluster)
-    of_users = [(values.weights, user_columns.WEIGHT), (values.cluster, user_columns.CLUSTER)]
+    of_users = [(values.weights, WEIGHT), (values.cluster, user_columns.CLUSTER)]
     columns = [name for column, name in of_users if column is not None]
+    columns += [averages.GROUP] * values.in_groups
     users = group.select(*keys, *columns).unique().sort(keys)
     twice = users.filter(pl.struct(keys).is_duplicated()).select(keys).head(1)
     if not twice.is_empty():
@@ -357,12 +397,21 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
     )
     number = len(change)
     clusters = None if clusters is None else clusters[kept]
+    averaged = None if matrix.averaged is None else matrix.averaged[kept]
+    if averaged is not None:
+        weights = statistics.shares_of_groups(averaged, weights)
     lists = [] if matrix.missed is None else [matrix.missed[kept, at] for at in place[2:]]
     if users is not None and number:
-        columns = [of_system, of_baseline, change, *lists]
+        groups = np.zeros(number) if averaged is None else averaged.astype(np.float64)
+        columns = [of_system, of_baseline, change, groups, *lists]
         merged, weights, clusters = statistics.of_users(users[kept], columns, weights, clusters)
-        of_system, of_baseline, change, *lists = merged
+        of_system, of_baseline, change, groups, *lists = merged
+        averaged = None if averaged is None else np.rint(groups).astype(np.int64)
         change = change if len(change) == number else statistics.rounded(change)
+    sample = sample_of(change, weights, clusters, averaged)
+    undefined = why_undefined(change) if number else _why_no_pair(matrix, system, baseline)
+    if averaged is not None and undefined is None and not statistics.differs(sample.values):
+        undefined = trials.ALIKE_IN_GROUPS
     return Pair(
         *place,
         of_system=of_system,
@@ -371,13 +420,14 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
         weights=weights,
         returning=number - len(change),
         clusters=clusters,
-        sample=sample_of(change, weights, clusters),
-        undefined=why_undefined(change) if number else _why_no_pair(matrix, system, baseline),
+        sample=sample,
+        undefined=undefined,
         missed=(number_without(lists[0]), number_without(lists[1])) if lists else None,
         left_out=left_out,
         valueless=valueless,
         joint=matrix.left_out is not None,
         unserved=_unserved(*lists) if lists else None,
+        averaged=averaged,
     )
 
 
@@ -418,10 +468,10 @@ def _with_weight_only(matrix: Matrix, users: Bits) -> Bits:
 
 def with_weight(matrix: Matrix, counts: Bits) -> Bits:
     """Leave out users of weight 0, of whom there must be others."""
-    if matrix.weights is None or matrix.weighted_by is None:
+    if matrix.weights is None:
         return counts
     weighted = counts & (matrix.weights > 0)
-    if counts.any() and not weighted.any():
+    if matrix.weighted_by is not None and counts.any() and not weighted.any():
         user_columns.raise_no_weight(matrix.weighted_by, matrix.metric)
     return weighted
 
@@ -437,9 +487,16 @@ def number_without(missed: Array) -> int:
     return int((missed > 1 - trials.NOTHING).sum())
 
 
-def sample_of(difference: Array, weights: Array | None, clusters: Places | None) -> Sample:
+def sample_of(
+    difference: Array,
+    weights: Array | None,
+    clusters: Places | None,
+    averaged: Places | None = None,
+) -> Sample:
     """Take the differences as a sample of independent observations: users or clusters."""
     sample = statistics.Sample(difference, weights)
+    if averaged is not None:
+        sample = statistics.within_groups(averaged, sample)
     return sample if clusters is None else statistics.of_clusters(clusters, sample)
 
 

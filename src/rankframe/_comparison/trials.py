@@ -29,7 +29,7 @@ WITH_T = ("t", "randomization")
 #: Kinds of notes: of an exact test; why there is no interval or no difference.
 EXACT = ("exact", "exact_alike", "exact_groups")
 NOBODY_DIFFERS, ALL_DIFFER_ALIKE, ONE_USER = UNTESTED = "nobody_differs", "all_alike", "one_user"
-NO_PAIR, NO_VALUE = "no_pair", "no_value"
+NO_PAIR, NO_VALUE, ALIKE_IN_GROUPS = "no_pair", "no_value", "alike_in_groups"
 LESS_THAN_MARGIN = "worse, by less than the margin"
 NUMBER = "__rankframe_number"  # of independent observations: users or clusters
 POWER = 0.8  # of the column ``detectable``

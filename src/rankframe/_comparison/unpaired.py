@@ -102,6 +102,8 @@ def _row(
 
 def _group_of(matrix: Matrix, column: int) -> Group:
     """Return the users whose value of a system is defined, each of them once."""
+    if matrix.weights is not None and matrix.weights.ndim > 1:
+        matrix = matrix._replace(weights=matrix.weights[:, column])
     values, weights = matrix.values[:, column], matrix.weights
     counts = system_pairs.with_weight(matrix, ~np.isnan(values))
     if weights is not None:

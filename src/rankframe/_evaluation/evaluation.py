@@ -12,6 +12,7 @@ from typing import Any, Unpack, cast
 import polars as pl
 
 from rankframe._evaluation import (
+    averages,
     bounds,
     chance,
     group_means,
@@ -168,6 +169,7 @@ def evaluate(
     relevant_at: float | None = None,
     undefined: float | None = None,
     weights: str | None = None,
+    average: str = "users",
     unjudged: Unjudged = "miss",
     duplicates: Duplicates = "error",
     depth: int | None = None,
@@ -215,6 +217,10 @@ def evaluate(
         The column of the truth or the run with the weight of each user, ≥ 0, for the mean Σ
         weight·value / Σ weight. It has one value per user, or per user and group if the truth has
         columns of ``by``. By default all weights are equal.
+    average
+        ``"users"``, the mean over users; ``"pooled"``, Σ numerators / Σ denominators over users
+        (micro-average), for precision, recall, F, E and R-precision; or a column, such as
+        ``"dataset"``: the mean of the means of its groups, in each of which a user counts apart.
     unjudged
         Unjudged items of the lists, and those of negative grade, count as not relevant, ``"miss"``;
         or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval ``-J``). ``"bounds"``
@@ -321,6 +327,7 @@ def evaluate(
         users=users,
         undefined=undefined,
         weights=weights,
+        average=average,
         relevant_at=relevant_at,
         unjudged=unjudged,
         duplicates=duplicates,
@@ -379,7 +386,8 @@ def plan_values(question: Question) -> Values:
     requested = question.requested
     if joined.tables.tied:
         requested = [*map(labels.in_ties, requested)]
-    values = reduction.reduced(joined, requested)
+    beside = averages.divisors(joined, question.requested)
+    values = reduction.reduced(joined, requested, beside)
     for step in (
         bounds.with_bounds,
         chance.with_chance,
@@ -387,7 +395,7 @@ def plan_values(question: Question) -> Values:
         user_columns.with_missed,
     ):
         values = step(values, question)
-    return values
+    return averages.with_average(values)
 
 
 def plan_means(question: Question, *, total: bool = False) -> Values:
@@ -397,14 +405,14 @@ def plan_means(question: Question, *, total: bool = False) -> Values:
     if "users" in values.by:
         msg = "column 'users': evaluate counts users under this name: rename the column"
         raise RankingDataError(msg)
-    if question.settings.count_users:
+    settings = question.settings
+    if settings.count_users:
         values = group_means.with_counts(values, question)
     labels.check_names(values.requested, [*values.by, "users"])
     group_means.check_numeric(values)
-    if values.weights is not None:
-        group_means.check_weighted_means(values)
-        if question.totals is None:  # another part may have the weight
-            values = user_columns.with_weight_watched(values, values.weights)
+    group_means.check_weighted_means(values.requested, settings, values.types)
+    if values.weights is not None and question.totals is None:  # another part may have the weight
+        values = user_columns.with_weight_watched(values, values.weights)
     return values
 
 
@@ -413,7 +421,7 @@ def user_values(question: Question) -> Values:
     if question.columns is not None:
         from rankframe._evaluation import ready_values
 
-        return ready_values.values_of(question)
+        return averages.with_average(ready_values.values_of(question))
     return in_groups(plan_values(question))
 
 

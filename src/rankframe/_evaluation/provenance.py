@@ -187,7 +187,8 @@ def _conventions(
 ) -> tuple[Tables, dict[str, Any]]:
     """Read the tables of a call; describe its metrics, options and columns."""
     frame, by, options = run_dicts.as_frame(frame, by, options)
-    question = ask(frame, metrics, truth, by, keywords.read_options(options, takes_bounds=True))
+    settings = keywords.read_options(options, takes_bounds=True, takes_average=True)
+    question = ask(frame, metrics, truth, by, settings)
     tables = readers.read_tables(question)
     texts = labels.spelled_out(metrics, defaults=question.settings.defaults)
     for metric in question.requested:
@@ -207,7 +208,8 @@ def _digits(conventions: Mapping[str, Any]) -> str:
 
 def _options(tables: Tables) -> dict[str, Any]:
     settings = tables.settings
-    names = [f.name for f in fields(Settings) if f.name not in _ELSEWHERE]
+    elsewhere = (*_ELSEWHERE, *["average"] * (settings.average == "users"))
+    names = [f.name for f in fields(Settings) if f.name not in elsewhere]
     options = {name: keywords.plain_number(getattr(settings, name)) for name in names}
     options["unjudged"] = "drop" if settings.unjudged == "drop" else "miss"
     options["users"] = "truth" if tables.users == "rows" else tables.users

@@ -52,7 +52,7 @@ def ask(
         for option in ("higher_is_better", "value_range")
     }
     columns = [_column(name, **own) for name in names]
-    groups = keywords.group_names(by)
+    groups = settings.groups(by)
     return Question(frame, metrics, None, groups, settings, per_user, columns=columns)
 
 
@@ -141,7 +141,7 @@ def _check_options(settings: Settings) -> None:
     options = [
         name
         for name in Options.__annotations__
-        if name not in (*Columns.__annotations__, "weights")
+        if name not in (*Columns.__annotations__, "weights", "average")
         and getattr(settings, name) is not getattr(plain, name)  # None or False: may be a table
     ]
     roles = [role for role in settings.columns if role not in ("model", "user")]

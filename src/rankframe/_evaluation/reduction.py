@@ -40,13 +40,20 @@ class RowChoice(NamedTuple):
     relevant_at: float | None
 
 
-def reduced(joined: Joined, requested: Sequence[RequestedMetric]) -> Values:
-    """Reduce the rows of each scope that metrics name, and join the results."""
+def reduced(
+    joined: Joined,
+    requested: Sequence[RequestedMetric],
+    beside: Sequence[RequestedMetric] = (),
+) -> Values:
+    """Reduce the rows of each scope that metrics name, and join the results.
+
+    The rows also have the columns ``beside`` the metrics.
+    """
     settings, keys = joined.tables.settings, joined.keys
     labels.check_names(requested, keys)
     of_users = [metric for metric in requested if not metric.is_of_all_lists]
     users = joined.tables.users
-    by_rows = _relevant_first(metrics_by_rows(of_users, joined), joined)
+    by_rows = _relevant_first(metrics_by_rows([*of_users, *beside], joined), joined)
     reductions = [
         _reduced(joined, choice, metrics, first=place == 0)
         for place, (choice, metrics) in enumerate(by_rows.items())
@@ -74,12 +81,13 @@ def reduced(joined: Joined, requested: Sequence[RequestedMetric]) -> Values:
             rows = _with_worst(rows, joined, of_users)
         checks = checks._replace(notices=[user_choice.notice(joined, of_users)])
     *by, user = keys
-    hit = [guards.HIT] if _keeps_hits(joined) else []
+    more = [guards.HIT] if _keeps_hits(joined) else []
+    more += [column.name for column in beside]
     values = Values(
         of_users,
         by,
         user,
-        rows.select([*names, *hit]),
+        rows.select([*names, *more]),
         settings,
         {name: types[name] for name in names},
         joined,

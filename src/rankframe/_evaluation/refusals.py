@@ -200,8 +200,9 @@ def _check_of_all_lists(name: str, question: Question) -> None:
     if settings.unjudged == "bounds":
         msg = f"metric {name!r} has no bounds, since it is one number for all lists: leave it out"
         raise ValueError(msg)
-    for column in ("weights", "cluster"):
-        if getattr(settings, column) is not None:
+    of_means = {"weights": settings.weights, "cluster": settings.cluster}
+    for column, value in {**of_means, "average": settings.averaged_by}.items():
+        if value is not None:
             msg = (
                 f"metric {name!r} is one number for all lists, and {option(column)} is for means "
                 "over users"

@@ -22,6 +22,7 @@ _OF_RECALL = frozenset(
 )
 #: The numbers of users behind the means of a call that warns if they are smaller than ``users``.
 SEEN = f"{labels.PREFIX}seen"
+WEIGHT = f"{labels.PREFIX}weight"
 
 
 class Flag(NamedTuple):
@@ -81,6 +82,7 @@ class Values(NamedTuple):
     numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
     counted: frozenset[str] = frozenset()  # the metrics whose users are counted
     watched: Sequence[str] = ()  # those of which a mean over fewer users is warned of
+    pooled: Mapping[str, str] = {}  # of metrics that are pooled: the column of their weights
 
     def is_of_listed(self, metric: RequestedMetric) -> bool:
         """Whether a share of all relevant items is of those that the lists of the table have."""
@@ -96,6 +98,20 @@ class Values(NamedTuple):
     def weights(self) -> str | None:
         """The column of the users' weights."""
         return self.settings.weights
+
+    def weight_of(self, name: str) -> str | None:
+        """Name the column with each user's weight in the mean of a metric, if it has one."""
+        return self.pooled.get(name, None if self.weights is None else WEIGHT)
+
+    @property
+    def in_groups(self) -> bool:
+        """Whether the mean is that of the means of groups."""
+        return self.settings.averaged_by is not None
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether users count differently in the mean of a metric."""
+        return self.in_groups or self.weights is not None or bool(self.pooled)
 
     @property
     def cluster(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
@@ -22,7 +22,7 @@ from rankframe._comparison import (
     trials,
 )
 from rankframe._comparison.trials import Correction, Test, Trial
-from rankframe._evaluation import evaluation, user_columns
+from rankframe._evaluation import averages, evaluation, user_columns
 from rankframe._report import tabular
 from rankframe._report.tabular import Cell, Grid
 from rankframe._request import keywords, labels
@@ -45,7 +45,7 @@ _MARKS: Mapping[Literal["better", "worse"], str] = {"better": "†", "worse": "�
 #: Notes of a comparison that the line below the table has already.
 _SAID = (
     *("effective_users", "one_cluster", "clusters", "few_clusters", "no_list", "primary"),
-    *("secondary", "looks", *trials.EXACT, "no_exact", "no_exact_of_groups"),
+    *("secondary", "looks", *trials.EXACT, "no_exact", "no_exact_of_groups", "averaged"),
 )
 
 
@@ -138,7 +138,11 @@ def table(
         the system, segments…, ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null
         without ``interval``), ``p_adjusted``, ``higher_is_better`` (null for a metric without a
         direction), ``best``, ``better`` and ``worse``, which are true for means marked † and ‡,
-        ``letters`` (null without the option) and ``note``.
+        ``letters`` (null without the option) and ``note``. Of several systems, ``average`` of a
+        column adds ``borda`` (Int64, null for a metric without a direction): the rank by Borda's
+        count, 1 for the best, as in MTEB. In each group, a system has a point for each system with
+        a lower mean, ½ for each other one with the same, and a point for each without a mean; a
+        system without one has none. Equal sums share the better rank.
 
         Bold is, in each segment and metric, the best displayed mean. Underlined are the others in
         ``best``: those that are not shown to be worse than the best mean, and that have no ‡. The
@@ -172,14 +176,17 @@ def table(
     runs: list[object] = [*frame] if isinstance(frame, Mapping) else []
     compares = None if baseline is None else "table"
     frame, by, options = run_dicts.as_frame(frame, by, options, compares=compares)
-    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, counts=["missed"])
+    question = comparison.ask_systems(
+        frame, metrics, truth, by, options, trial, counts=["missed"], takes_average=True
+    )
     values = evaluation.user_values(question)
     named = _read_headers(headers, values)
-    summaries.result_schema("table", values, _SCHEMA)
+    made = {**_SCHEMA, "borda": pl.Int64} if values.in_groups else _SCHEMA
+    summaries.result_schema("table", values, made)
     if letters and not values.by:
         msg = "letters=True compares systems, and the run names none: name their column with model="
         raise ValueError(msg)
-    if baseline is not None or interval or letters or values.weights is not None:
+    if baseline is not None or interval or letters or values.has_weights:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
     tested = leaders = None
     if baseline is not None:
@@ -191,12 +198,16 @@ def table(
     systems = runs or _systems(frame, values.by)
     means = _sorted_means(summary.collect(), values.by, systems, baseline)
     result = _marked(means, tested, values, digits, leaders)
+    if values.in_groups and values.by and result[values.by[0]].n_unique() > 1:
+        result = _with_borda(result, values)
     missed = sentences.missed_lines(
         means.select(
             *sentences.system_and_segment(means, values.by), summaries.SELECTED, "num_missed"
         )
     )
     dependent = _of_dependent(values, tested=tested is not None)
+    if "borda" in result.columns:
+        dependent += ", with the rank by Borda's count over them"
     line = _line_below(result, tested, dependent, trial)
     keys = [*values.by[1:], *values.by[:1]]
     renamed = result.with_columns(pl.col("metric").replace(named))
@@ -289,6 +300,23 @@ def _marked(
     )
     unmarked = pl.col("better", "worse").fill_null(value=False)
     return joined.with_columns(unmarked).select(*keys, *_SCHEMA, _LOOK)
+
+
+def _with_borda(result: pl.DataFrame, values: Values) -> pl.DataFrame:
+    """Add the rank of each system by Borda's count over the groups whose means are averaged."""
+    plain = replace(values.settings, average="users")
+    of_groups = values._replace(by=[*values.by, averages.GROUP], settings=plain)
+    keys, family = [*values.by, "metric"], [*values.by[1:], "metric"]
+    directions = dict(result.select("metric", "higher_is_better").iter_rows())
+    signs = {name: 1 if higher else -1 for name, higher in directions.items() if higher is not None}
+    rating = pl.col("mean") * pl.col("metric").replace_strict(signs, default=None)
+    place = rating.round_sig_figs(14).rank("average", descending=True).over(*family, averages.GROUP)
+    points = pl.col(values.by[0]).n_unique().over(family) - place
+    sums = summaries.description_of(of_groups).with_columns(points.alias(_PLACE))
+    sums = sums.filter(pl.col("metric").is_in(signs)).group_by(keys).agg(pl.col(_PLACE).sum())
+    rank = pl.col(_PLACE).rank("min", descending=True).over(family).cast(pl.Int64)
+    ranks = sums.select(*keys, rank.alias("borda")).collect()
+    return result.join(ranks, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _read_headers(headers: Mapping[str, str] | None, values: Values) -> dict[str, str]:
@@ -422,15 +450,22 @@ def _of_dependent(values: Values, *, tested: bool) -> str:
             else ""
         )
         parts.append(f" in {sentences.span(counts)} clusters{few}")
-    if values.weights is not None:
-        names = [metric.name for metric in values.requested]
-        weight = pl.col(user_columns.WEIGHT).cast(pl.Float64)
-        weights = {name: weight.filter(pl.col(name).is_not_null()) for name in names}
+    if values.in_groups:
+        number = values.rows.select(pl.col(averages.GROUP).n_unique()).collect().item()
+        parts.append(f" in {number:,} groups of {values.settings.average!r}, which count alike")
+    columns = {metric.name: values.weight_of(metric.name) for metric in values.requested}
+    weights = {
+        name: pl.col(weight).filter(pl.col(name).is_not_null())
+        for name, weight in columns.items()
+        if weight is not None
+    }
+    if weights:
         sizes = [(of.sum() ** 2 / (of**2).sum()).alias(name) for name, of in weights.items()]
-        effective_sizes = of_groups.agg(sizes).collect().select(names)
+        effective_sizes = of_groups.agg(sizes).collect().select([*weights])
         counts = effective_sizes.unpivot()["value"].drop_nulls().drop_nans()
         if not counts.is_empty():
-            parts.append(f", weighted: effective number {sentences.span(counts)}")
+            how = "pooled" if values.pooled else "weighted"
+            parts.append(f", {how}: effective number {sentences.span(counts)}")
     return "".join(parts)
 
 
@@ -498,7 +533,8 @@ def _grid(results_table: ResultsTable) -> Grid:
     frame = results_table.frame
     keys = frame.columns[: frame.columns.index("metric")]
     metrics = frame["metric"].unique(maintain_order=True).to_list()
-    letters = ["letters"] * (frame["letters"].count() > 0)
+    more = ["letters"] * (frame["letters"].count() > 0)
+    more += [name for name in ("borda",) if name in frame.columns]
     rows: dict[tuple[object, ...], dict[str, list[Cell]]] = {}
     for row, look in zip(frame.iter_rows(named=True), results_table.looks, strict=True):
         mean = Cell(
@@ -508,9 +544,9 @@ def _grid(results_table: ResultsTable) -> Grid:
             mark="".join(mark for what, mark in _MARKS.items() if row[what]),
             note=f" {tabular.NOTE}" if row["note"] else "",
         )
-        cells = [mean, *(Cell(row[name] or "") for name in letters)]
+        cells = [mean, *(Cell("" if row[name] is None else str(row[name])) for name in more)]
         rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = cells
-    nothing = [Cell(numerals.DASH), *(Cell("") for _ in letters)]
+    nothing = [Cell(numerals.DASH), *(Cell("") for _ in more)]
     arranged = [
         [
             *(Cell(column_roles.in_words(value)) for value in key),
@@ -522,7 +558,7 @@ def _grid(results_table: ResultsTable) -> Grid:
     names = {name: results_table.headers.get(name, name) for name in (*keys, *metrics)}
     heads = [names[key] for key in keys]
     for metric in metrics:
-        heads += [f"{names[metric]}{_ARROWS[directions[metric]]}", *letters]
+        heads += [f"{names[metric]}{_ARROWS[directions[metric]]}", *more]
     return Grid("", heads, arranged, keys=len(keys))
 
 

@@ -116,6 +116,12 @@ class Options(Columns, total=False):
     weight·value / Σ weight. It has one value per user, or per user and group if the truth has
     columns of ``by``. By default all weights are equal.
     """
+    average: str
+    """Which mean: ``"users"``, over users; ``"pooled"``, Σ numerators / Σ denominators over users
+    (micro-average), for precision, recall, F, E and R-precision; or a column, such as
+    ``"dataset"``: the mean of the means of its groups, in each of which a user counts apart.
+    By default "users".
+    """
     relevant_at: float | None
     """The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0 is.
     A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who counts.
@@ -177,6 +183,7 @@ class Settings:
     users: Users | None = None  # None: "truth", or "run" where there is no truth
     undefined: float | None = None
     weights: str | None = None
+    average: str = "users"
     cluster: str | None = None
     relevant_at: float | None = None
     unjudged: Unjudged = "miss"
@@ -205,6 +212,24 @@ class Settings:
         return [name for name in (self.weights, self.cluster) if name is not None]
 
     @property
+    def averaged_by(self) -> str | None:
+        """The column of groups whose means are averaged."""
+        return None if self.average in ("users", "pooled") else self.average
+
+    def groups(self, by: object) -> list[str]:
+        """Read ``by=``; the column of groups whose means are averaged comes last."""
+        names, column = group_names(by), self.averaged_by
+        if column is None:
+            return names
+        if column in names:
+            msg = (
+                f"{option('average', column)}: {option('by')} names this column, too, and its "
+                f"groups cannot be averaged within themselves: leave it out of {option('by')}"
+            )
+            raise ValueError(Problem(msg))
+        return [*names, column]
+
+    @property
     def cuts_lists(self) -> bool:
         """Whether options may leave nothing of a list."""
         return self.depth is not None or self.unjudged == "drop"
@@ -226,6 +251,7 @@ class Settings:
             msg = f"undefined must be None or a finite number, not {self.undefined!r}"
             raise ValueError(msg)
         check_name("weights", self.weights)
+        check_average(self.average)
         check_name("cluster", self.cluster)
         if self.relevant_at is not None and not (
             is_number(self.relevant_at) and self.relevant_at > 0
@@ -275,9 +301,21 @@ def preset_beside(options: Mapping[str, Any]) -> Any:
 
 
 def read_options(
-    options: Mapping[str, Any], *, takes_bounds: bool = False, **more: Any
+    options: Mapping[str, Any],
+    *,
+    takes_bounds: bool = False,
+    takes_average: bool = False,
+    **more: Any,
 ) -> Settings:
     """Read the keywords that a verb passes on; ``more`` are options that it has by itself."""
+    average = options.get("average", "users")
+    if average != "users" and not takes_average:
+        check_average(average)
+        msg = (
+            f"{option('average', average)}: evaluate, summarize, compare and table of tables in "
+            f"memory take it; here, only {option('average', 'users')} has a form"
+        )
+        raise ValueError(Problem(msg))
     if options.get("unjudged") == "bounds" and not takes_bounds:
         bounds = option("unjudged", "bounds")
         msg = f"{bounds}: per_user and evaluate take it; here, pass 'miss' or 'drop'"
@@ -323,6 +361,21 @@ def check_name(name: str, column: object) -> None:
     if not (column is None or isinstance(column, str)):
         msg = f"{name} must be the name of a column, not {column!r}"
         raise TypeError(msg)
+
+
+def check_average(value: object) -> None:
+    """Check that an average is a word or the name of a column; others have other words for it."""
+    if not isinstance(value, str):
+        msg = f"average must be 'users', 'pooled' or the name of a column, not {value!r}"
+        raise TypeError(msg)
+    columns = (
+        f"or name a column, such as {option('average', 'dataset')}, for the mean of its groups"
+    )
+    if value in ("micro", "macro"):
+        own = {"micro": "pooled", "macro": "users"}[value]
+        more = "" if value == "micro" else f", {columns}"
+        msg = f"{option('average', value)}: here it is {option('average', own)}{more}"
+        raise ValueError(Problem(msg))
 
 
 def check_switch(name: str, value: object) -> bool:

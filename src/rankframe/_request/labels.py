@@ -112,6 +112,13 @@ class Traits(NamedTuple):
 UNDECLARED = Traits()
 
 
+class Divisor(NamedTuple):
+    """What the value of a user is divided by: the weight of the user in the pooled mean."""
+
+    of_user: pl.Expr | int
+    unmet: int | None  # of a user without a relevant item; None: the relevant rows do not tell
+
+
 class Entry(NamedTuple):
     """Everything declared about a metric: its names, its range and direction, its bounds."""
 
@@ -126,6 +133,7 @@ class Entry(NamedTuple):
     cut: Literal["rank", "misses"] = "rank"  # what its k counts
     registered: bool = False
     in_words: str = ""  # the question that it answers, for a reader who knows no metrics
+    divisor: Callable[..., Divisor] | None = None  # of its options; None: no pooled mean
 
     @property
     def traits(self) -> Traits:
@@ -487,6 +495,21 @@ def extremes_of(metric: RequestedMetric) -> Extremes | None:
         return None
     entry, options = metric.call
     return entry.extremes(**options) if callable(entry.extremes) else entry.extremes
+
+
+def divisor_of(metric: RequestedMetric, *, tied: bool) -> Divisor:
+    """Return what the values of a metric are divided by; an error names the metrics with one."""
+    call = None if metric.over_users.epsilon is not None else metric.call
+    if call is None or call.entry.divisor is None:
+        names = ", ".join(entry.plain for entry in every_entry() if entry.divisor)
+        msg = (
+            f"metric {metric.name!r} is not declared as a numerator over a denominator, of which "
+            f"{option('average', 'pooled')} adds up both: {names} are; take "
+            f"{option('average', 'users')} for the others, in a call of their own"
+        )
+        raise ValueError(Problem(msg))
+    with _tie_mode() if tied else contextlib.nullcontext():
+        return call.entry.divisor(**call.options)
 
 
 def every_entry() -> list[Entry]:

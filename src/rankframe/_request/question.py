@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from rankframe._request import keywords, labels, registry, share_names
+from rankframe._request import labels, registry, share_names
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.registry import Reading
@@ -99,7 +99,7 @@ def ask(
                 "declares its direction and range in rf.register_metric"
             )
             raise ValueError(msg)
-    groups = keywords.group_names(by)
+    groups = settings.groups(by)
     question = Question(frame, metrics, truth, groups, settings, per_user, totals)
     _ = question.requested  # raises for labels that cannot be read
     return question

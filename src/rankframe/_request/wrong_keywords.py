@@ -49,6 +49,7 @@ _ELSEWHERE = {
     "total": "evaluate, summarize, compare, gate and the method compute of a Meter take it",
     "chance": "evaluate takes it, of whole tables in Python and in the command",
     "weights": "it returns one value per user; evaluate and summarize take it",
+    "average": "evaluate, summarize, compare, table and sql take it",
     "exclude": "verbs that evaluate take it; of a matrix of scores: scores[seen] = -np.inf",
     "ties": "with_rank takes it, and makes the ranks that this one reads",
     "seed": "the same call has the same result each time",

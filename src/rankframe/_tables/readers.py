@@ -36,6 +36,7 @@ def read_tables(question: Question) -> Tables:
     """Read all tables of a call that returns metrics alone."""
     reading, settings = question.reading, question.settings
     reads = {*reading.names, *settings.of_users}
+    _check_average(question)
     tables = read_all(
         question.frame,
         question.truth,
@@ -50,6 +51,20 @@ def read_tables(question: Question) -> Tables:
             if name in table.schema:
                 raise _reserved(table, name)
     return replace(tables, reads=reads)
+
+
+def _check_average(question: Question) -> None:
+    """Check that some table has the column of the groups whose means are averaged."""
+    column = question.settings.averaged_by
+    tables = {"run": question.frame, "truth": question.truth} if column is not None else {}
+    names = [adapters.column_names(t, name) for name, t in tables.items() if t is not None]
+    if names and not any(column in of_table for of_table in names):
+        has = ", ".join(map(repr, dict.fromkeys(name for of_table in names for name in of_table)))
+        msg = (
+            f"{option('average', column)} is neither 'users' nor 'pooled', nor a column: the "
+            f"columns are {has}"
+        )
+        raise RankingDataError(msg)
 
 
 def read_all(

@@ -8,7 +8,7 @@ from typing import Literal, Unpack, get_args
 
 import polars as pl
 
-from rankframe._evaluation import reduction, refusals, trees
+from rankframe._evaluation import averages, group_means, reduction, refusals, trees
 from rankframe._evaluation.trees import CallNode, Cast, ColumnNode
 from rankframe._request import keywords, labels, wrong_keywords
 from rankframe._request.keywords import Columns, Duplicates, Settings, Unjudged
@@ -39,6 +39,7 @@ def sql(
     users: Users | None = None,
     relevant_at: float | None = None,
     undefined: float | None = None,
+    average: str = "users",
     unjudged: Unjudged = "miss",
     duplicates: Duplicates = "error",
     depth: int | None = None,
@@ -86,6 +87,10 @@ def sql(
     undefined
         The value where a metric is undefined, such as for a user without a relevant item. By
         default null, which a mean leaves out.
+    average
+        ``"users"``, the mean over users; ``"pooled"``, Σ numerators / Σ denominators over users
+        (micro-average), for precision, recall, F, E and R-precision; or a column, such as
+        ``"dataset"``: the mean of the means of its groups, in each of which a user counts apart.
     unjudged
         What becomes of unjudged items of the lists, and those of negative grade: ``"miss"``, they
         count as not relevant; ``"drop"``, they go, after ``exclude``, and the ranks close
@@ -153,11 +158,13 @@ def sql(
     call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
     call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns
     written = dialects.dialect_named(dialect)
-    empty = tables.empty_tables(schema, [*named], by, columns)
+    groups = Settings(average=average).groups(by)
+    empty = tables.empty_tables(schema, [*named], groups, columns)
     frames = empty.frames
     settings = Settings(
         users=users,
         undefined=undefined,
+        average=average,
         relevant_at=relevant_at,
         unjudged=unjudged,
         duplicates=duplicates,
@@ -174,14 +181,17 @@ def sql(
         msg = "preset: single_precision has no form in SQL, where sums are of doubles: take a dict "
         msg += "without it, such as {'users': 'both', 'undefined': 0.0}"
         raise ValueError(msg)
-    question = ask(
-        frames["run"], metrics, frames.get("truth"), empty.by, settings, per_user=per_user
-    )
+    if per_user and average != "users":
+        msg = f"{option('average', average)}: means are taken so, and per_user=True has none"
+        raise ValueError(Problem(msg))
+    lists = [name for name in empty.by if name != settings.averaged_by]
+    question = ask(frames["run"], metrics, frames.get("truth"), lists, settings, per_user=per_user)
     paths = empty.paths(written, named)
     is_typed = schema is not None and "run" in schema
     query = _Query(question, written, paths, empty.more, is_typed=is_typed)
     output_names = _output_names(question, [*query.sources.keys, "users"], names, written)
-    text = query.text(output_names)
+    own = {averages.divisor_name(name): f"divisor_of_{out}" for name, out in output_names.items()}
+    text = query.text(output_names | own)
     read = query.joined.tables
     return headers.header(written.name, question, read, empty.more, call) + text
 
@@ -234,6 +244,9 @@ class _Query:
         self.settings = question.settings
         self.users = read.users
         labels.check_names(question.requested, [*read.run.keys, "users"])
+        group_means.check_weighted_means(question.requested, self.settings, {})
+        divisors = averages.divisors(self.joined, question.requested)
+        self.columns = [*question.requested, *divisors]
         self.sources = Sources(dialect, read, paths, more, question.reading.outside, is_typed)
         self.keys = self.sources.list_keys
 
@@ -256,6 +269,11 @@ class _Query:
                 ctes.append(Cte(table, "one row per user", _indented(per_user)))
             final, more = self._means(table, names, texts)
             ctes += more
+            if self.settings.averaged_by is not None:
+                ctes.append(
+                    Cte(self.sources.name("of_groups"), "means of groups", _indented(final))
+                )
+                final = self._of_groups(names)
         ctes = [*self.sources.ctes(), *ctes]
         steps = ",\n".join(f"-- {c.comment}\n{c.name} AS (\n{c.body}\n)" for c in ctes)
         return f"WITH\n{steps}\n{final}\n"
@@ -263,7 +281,7 @@ class _Query:
     def _values(self) -> list[Values]:
         """Translate the metrics of each scope."""
         every: list[Values] = []
-        by_rows = reduction.metrics_by_rows(self.question.requested, self.joined)
+        by_rows = reduction.metrics_by_rows(self.columns, self.joined)
         for choice, metrics in by_rows.items():
             joined = self.joined.with_level(choice.relevant_at)
             # in "judged", hits are counted, not taken from the order of the rows
@@ -310,12 +328,13 @@ class _Query:
         quoted = self.dialect.name_of
         columns, texts = [self.keys], dict[str, ColumnText]()
         types = {name: dtype for values in every for name, dtype in values.types.items()}
-        for metric in self.question.requested:
+        for metric in self.columns:
             text, dtype, name = quoted(metric.name), types[metric.name], quoted(names[metric.name])
             texts[metric.name] = ColumnText(name, dtype)
-            if self.settings.undefined is not None and dtype in ("int", "float", "bool"):
+            fills = self.settings.undefined is not None and metric in self.question.requested
+            if fills and dtype in ("int", "float", "bool"):
                 value = Printer(self.dialect, {"": ColumnText(text, dtype)})
-                fill = trees.LiteralNode(float(self.settings.undefined))
+                fill = trees.LiteralNode(float(self.settings.undefined or 0))
                 text = value.sql(CallNode("coalesce", (Cast(ColumnNode(""), "float"), fill)))
                 texts[metric.name] = ColumnText(name, "float" if dtype == "bool" else dtype)
             columns.append(text if text == name else f"{text} AS {name}")
@@ -329,8 +348,14 @@ class _Query:
         sources, users = self.sources, self.dialect.name_of("users")
         by, printer = sources.groups, Printer(self.dialect, texts)
         columns = [f"COUNT(*) AS {users}"]
+        pooled = averages.of_users(self.question.requested, self.settings, self.joined)
+        unmet = {metric.name: divisor.unmet for metric, divisor in pooled}
         for metric in self.question.requested:
-            mean = printer.sql(trees.read(metric.over_users(pl.col(metric.name))))
+            expr = metric.over_users(pl.col(metric.name))
+            if metric.name in unmet:
+                name = averages.divisor_name(metric.name)
+                expr = averages.pooled_mean(metric.name, name, unmet[metric.name])
+            mean = printer.sql(trees.read(expr))
             columns.append(f"{mean} AS {self.dialect.name_of(names[metric.name])}")
         keys = self.dialect.listed(by)
         if not by:
@@ -348,6 +373,20 @@ class _Query:
         columns += self.dialect.names_of(names[m.name] for m in self.question.requested)
         text = f"SELECT\n  {_on_lines(columns)}\nFROM {groups}\nLEFT JOIN {means} USING ({keys})"
         return text, ctes
+
+    def _of_groups(self, names: Mapping[str, str]) -> str:
+        """Take the mean of the means of groups, of which those without users are null."""
+        *by, _ = self.sources.groups
+        users, keys = self.dialect.name_of("users"), self.dialect.names_of(by)
+        printer = Printer(self.dialect, {"users": ColumnText(users, "int")})
+        total = printer.sql(Cast(trees.read(pl.col("users").sum()), "int"))
+        columns = [f"{total} AS {users}"]
+        for metric in self.question.requested:
+            name = self.dialect.name_of(names[metric.name])
+            columns.append(f"AVG({name}) AS {name}")
+        end = f"\nGROUP BY {', '.join(keys)}" if by else ""
+        text = f"SELECT\n  {_on_lines([*keys, *columns])}\nFROM {self.sources.name('of_groups')}"
+        return text + end
 
 
 def _on_lines(columns: Sequence[str]) -> str:

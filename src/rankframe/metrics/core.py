@@ -15,6 +15,7 @@ from rankframe._request.gain_functions import (
 )
 from rankframe._request.labels import (
     SUM,
+    Divisor,
     Extremes,
     Mean,
     geometric_mean_of,
@@ -95,9 +96,28 @@ def _of_ndcg(k: int | None, ideal: str, **_: object) -> Extremes | None:
     return "none or all" if ideal == "perfect" and k is not None else None
 
 
+def _of_precision(k: int | None, divide_by: str) -> Divisor:
+    if divide_by == "attainable":
+        return Divisor(attainable(k), 0)
+    return Divisor(list_length(k), None) if k is None or divide_by == "returned" else Divisor(k, k)
+
+
+def _of_recall(k: int | None, divide_by: str) -> Divisor:
+    return Divisor(R if divide_by == "relevant" else attainable(k), 0)
+
+
+def _of_f(k: int | None, beta: float) -> Divisor:
+    return Divisor(beta * beta * R + (n if k is None else k), k)
+
+
+def _of_r_precision(multiple: float) -> Divisor:
+    return Divisor(_last(multiple).max(), 0)
+
+
 @labelled(
     "precision",
     extremes=_of_shares,
+    divisor=_of_precision,
     aliases={
         "p": "precision",
         "P_{}": "precision@{}",
@@ -141,11 +161,9 @@ def precision_at(
     >>> judged.rank.evaluate(rf.metrics.precision_at(2)).item(0, "precision@2")
     0.5
     """
-    if divide_by == "attainable":
-        return where_relevant(share(hits_within(k), attainable(k)))
-    if k is None or divide_by == "returned":
-        return where_relevant(share(hits_within(k), list_length(k)))
-    return where_relevant(divided(hits_within(k), k))
+    found, divisor = hits_within(k), _of_precision(k, divide_by).of_user
+    by_number = isinstance(divisor, int)
+    return where_relevant(divided(found, divisor) if by_number else share(found, divisor))
 
 
 @labelled(
@@ -158,6 +176,7 @@ def precision_at(
         "R_cap": "recall(divide_by=attainable)",
     },
     extremes=_of_shares,
+    divisor=_of_recall,
     in_words="How much of what users want do we show?",
 )
 def recall_at(
@@ -191,13 +210,14 @@ def recall_at(
     >>> judged.rank.evaluate(rf.metrics.recall_at(1)).item(0, "recall@1")
     0.5
     """
-    return where_relevant(share(hits_within(k), R if divide_by == "relevant" else attainable(k)))
+    return where_relevant(share(hits_within(k), _of_recall(k, divide_by).of_user))
 
 
 @labelled(
     "f",
     plain="f1",
     extremes="above or below k",
+    divisor=_of_f,
     aliases={
         "f{}": "f(beta={})",
         "f{}@{}": "f(beta={})@{}",
@@ -248,6 +268,7 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     "e",
     plain="e(beta=1)",
     higher_is_better=False,
+    divisor=_of_f,
     in_words="How far is the list from showing exactly what is wanted?",
 )
 def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
@@ -621,6 +642,7 @@ def ndcg_at(
         **dict.fromkeys(("rprec", "rprecision", "r-precision"), "r_precision"),
         "Rprec_mult_{}": "r_precision(multiple={})",
     },
+    divisor=_of_r_precision,
     in_words="If we show as many items as a user wants, how many of them are right?",
 )
 def r_precision(*, multiple: float = 1) -> pl.Expr:
@@ -649,8 +671,12 @@ def r_precision(*, multiple: float = 1) -> pl.Expr:
     >>> judged.rank.evaluate(rf.metrics.r_precision()).item(0, "r_precision")
     0.5
     """
-    last = total if multiple == 1 else (multiple * total + 0.9).floor()
-    return where_relevant(share(hits_within(last), last.max()))
+    divisor = _of_r_precision(multiple).of_user
+    return where_relevant(share(hits_within(_last(multiple)), divisor))
+
+
+def _last(multiple: float) -> pl.Expr:
+    return total if multiple == 1 else (multiple * total + 0.9).floor()
 
 
 @labelled(
@@ -834,8 +860,7 @@ def _perfect_ideal(k: int | None, gain: Gain, by: Discounting) -> pl.Expr:
 
 
 def _f(k: int | None, beta: float) -> pl.Expr:
-    weight = beta * beta
-    measure = share((1 + weight) * hits_within(k), weight * R + (n if k is None else k))
+    measure = share((1 + beta * beta) * hits_within(k), _of_f(k, beta).of_user)
     return measure.clip(upper_bound=1)  # 1 + β² may round up
 
 

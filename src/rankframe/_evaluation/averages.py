@@ -1,0 +1,132 @@
+"""Which mean is taken of the values of users, by ``average=``: of users, pooled, or of groups.
+
+``pooled``: Σ numerators / Σ denominators, so each user's denominator is the weight of the value. A
+column: the mean of the means of its groups, so the weight of a user is a share of the group. Stage
+of the pipeline: after the reduction, ``Values`` get these weights, or the group of each user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from rankframe._evaluation.values import WEIGHT, Values
+from rankframe._request import labels
+from rankframe._request.keywords import Settings
+from rankframe._request.labels import Divisor, RequestedMetric
+from rankframe._tables.judgment import Joined
+from rankframe.errors import Problem, RankingDataError, option, wording
+
+#: The group of a user whose mean is averaged with those of the others.
+GROUP = f"{labels.PREFIX}averaged"
+_NOT_FILLED = wording("undefined=None", command="and no --undefined")
+_SHARE, _DIVISOR = f"{labels.PREFIX}share_of_", f"{labels.PREFIX}divisor_of_"
+
+
+def divisors(joined: Joined, requested: Sequence[RequestedMetric]) -> list[RequestedMetric]:
+    """Return what the values of users are divided by, if they are pooled and it is no constant."""
+    check(requested, joined.tables.settings, joined)
+    found: list[RequestedMetric] = []
+    for metric, divisor in of_users(requested, joined.tables.settings, joined):
+        name, has_relevant = divisor_name(metric.name), pl.col("relevant").any()
+        expr = pl.when(has_relevant).then(divisor.of_user).alias(name)
+        level = metric.relevant_at
+        found.append(RequestedMetric(name, expr, labels.MEAN, per_user=True, relevant_at=level))
+    return found
+
+
+def with_average(values: Values) -> Values:
+    """Give each user the weights of a pooled mean, or the group whose mean is averaged."""
+    settings = values.settings
+    if settings.average == "users":
+        return values
+    if values.joined is None:  # ready values
+        check(values.requested, settings, None)
+    if settings.averaged_by is not None:
+        *by, column = values.by
+        user = pl.struct(column, values.user).alias(values.user)
+        rows = values.rows.with_columns(pl.col(column).alias(GROUP), user)
+        return values._replace(rows=rows, by=by, checks=values.checks.with_more(()))
+    weight = 1.0 if values.weights is None else pl.col(WEIGHT)
+    columns: dict[str, pl.Expr] = {}
+    for metric, divisor in of_users(values.requested, settings, values.joined):
+        name = divisor_name(metric.name)
+        of_user = pl.col(name).fill_null(divisor.unmet or 0).cast(pl.Float64) * weight
+        columns[metric.name] = pl.when(pl.col(metric.name).is_not_null()).then(of_user).alias(name)
+    rows = values.rows.with_columns(columns.values())
+    names = {name: divisor_name(name) for name in columns}
+    return values._replace(rows=rows, pooled=names, checks=values.checks.with_more(()))
+
+
+def divisor_name(metric: str) -> str:
+    """Name the column of what the values of a metric are divided by."""
+    return _DIVISOR + metric
+
+
+def pooled_mean(name: str, divisor: str, unmet: int | None) -> pl.Expr:
+    """Take Σ value·divisor / Σ divisor of the users with a value, for SQL, where x/0 is null."""
+    value, whole = pl.col(name), pl.col(divisor).fill_null(unmet or 0)
+    return (value * whole).sum() / pl.when(value.is_not_null()).then(whole).sum()
+
+
+def weight_of(values: Values, name: str) -> str | None:
+    """Name the column of ``weighted_rows`` with each user's weight in the mean of a metric."""
+    return values.weight_of(name) if values.settings.averaged_by is None else _SHARE + name
+
+
+def weighted_rows(values: Values, rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Give each user a share of the group, so that all groups of a group of ``by`` count alike."""
+    if values.settings.averaged_by is None:
+        return rows
+    weight = pl.lit(1.0) if values.weights is None else pl.col(WEIGHT)
+    shares: list[pl.Expr] = []
+    for name in values.names_per_user:
+        own = pl.when(pl.col(name).is_not_null()).then(weight)
+        shares.append((own / own.sum().over(*by, GROUP)).fill_nan(None).alias(_SHARE + name))
+    return rows.with_columns(shares)
+
+
+def of_users(
+    requested: Sequence[RequestedMetric], settings: Settings, joined: Joined | None
+) -> list[tuple[RequestedMetric, Divisor]]:
+    """Return the metrics whose pooled mean has weights, with their divisors."""
+    found: list[tuple[RequestedMetric, Divisor]] = []
+    for metric in requested if settings.average == "pooled" else ():
+        if metric.over_users.aggregate == "sum":
+            continue
+        divisor = labels.divisor_of(metric, tied=joined is not None and joined.tables.tied)
+        lacking = settings.undefined is not None or (joined and joined.tables.users == "rows")
+        if divisor.unmet is None and lacking:
+            msg = (
+                f"metric {metric.name!r}, {option('average', 'pooled')}: users without a relevant "
+                "item count here, and the length of their lists is not known: leave them out by "
+                f"{option('users', 'truth')}, {_NOT_FILLED}"
+            )
+            raise ValueError(Problem(msg))
+        if not isinstance(divisor.of_user, int):  # else the pooled mean is that of users
+            found.append((metric, divisor))
+    return found
+
+
+def check(requested: Sequence[RequestedMetric], settings: Settings, joined: Joined | None) -> None:
+    """Check that metrics have such a mean, and that its name is no column."""
+    average, pools = option("average", settings.average), settings.average == "pooled"
+    if settings.average == "users":
+        return
+    for metric in requested:
+        if metric.over_users.epsilon is not None and not pools:
+            msg = (
+                f"metric {metric.name!r}: a geometric mean has no form for {average}: leave it out"
+            )
+            raise ValueError(Problem(msg))
+    if pools and settings.unjudged == "bounds":
+        msg = (
+            f"{option('unjudged', 'bounds')}: no bounds are proven of {average}, since other "
+            f"judgments have other denominators: take {option('unjudged', 'miss')}"
+        )
+        raise ValueError(Problem(msg))
+    for table in joined.tables.both if joined and pools else ():
+        if settings.average in table.schema:
+            msg = f"{table.name}: {average} could mean its column: rename the column"
+            raise RankingDataError(msg)
