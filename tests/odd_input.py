@@ -791,6 +791,57 @@ def cases() -> dict[str, list[Case]]:
                 "or leave out users missing from the run: users='both'. Offending row: user=3",
                 options={"weights": "w"},
             ),
+            Case(
+                "average='pooled': 2 hits of 3 · 2 places, of 4 relevant items",
+                RUN,
+                TRUTH,
+                [2 / 6, 2 / 4],
+                ("precision@2", "recall@2"),
+                options={"average": "pooled"},
+            ),
+            Case(
+                "average='market', of two users and of one",
+                RUN,
+                put(TRUTH, "market", ["x", "x", "x", "y"]),
+                [(1 / 2 + 0) / 2, (3 / 4 + 0) / 2],
+                ("precision@2", "recall@2"),
+                options={"average": "market"},
+            ),
+            Case(
+                "average='pooled' of a metric that is no ratio of sums",
+                RUN,
+                TRUTH,
+                "metric 'rr' is not declared as a numerator over a denominator, of which "
+                "average='pooled' adds up both: precision, recall, f1, e(beta=1), r_precision are; "
+                "take average='users' for the others, in a call of their own",
+                ("recall@2", "rr"),
+                options={"average": "pooled"},
+            ),
+            Case(
+                "average='pooled' beside a column pooled",
+                RUN.with_columns(pooled=1),
+                TRUTH,
+                "run: average='pooled' could mean its column: rename the column",
+                ("recall@2",),
+                options={"average": "pooled"},
+            ),
+            Case(
+                "average='micro'",
+                RUN,
+                TRUTH,
+                "average='micro': here it is average='pooled'",
+                ("recall@2",),
+                options={"average": "micro"},
+            ),
+            Case(
+                "average= of a column that no table has",
+                RUN,
+                TRUTH,
+                "average='market' is neither 'users' nor 'pooled', nor a column: the columns are "
+                "'user', 'item', 'rank', 'relevance'",
+                ("recall@2",),
+                options={"average": "market"},
+            ),
             *[
                 Case(
                     f"k = {k}",

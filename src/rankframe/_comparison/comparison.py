@@ -29,7 +29,7 @@ from rankframe._comparison.notes import Note
 from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Bound, Correction, Margin, Test, Trial
-from rankframe._evaluation import evaluation, ready_values
+from rankframe._evaluation import averages, evaluation, ready_values
 from rankframe._evaluation.system_metrics import OfPair, SystemMetrics
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
@@ -202,7 +202,13 @@ def compare(
     user of several segments is one observation. Users missing from a run score 0, unless ``users=``
     says otherwise. With ``primary``, ``p_adjusted`` of other metrics is at least that of the
     primary one for the same pair. Geometric means are compared on logarithms, and ``note`` has the
-    ratio. A margin of ``"1%"`` tests new − 0.99 · old and new − 1.01 · old, per user, whose
+    ratio. With ``average="pooled"``, each user's denominator is the weight of the value, so the
+    difference is that of two ratios of sums, and the error is the jackknife's, near that of the
+    delta method; where systems have denominators of their own, ``paired=False`` compares the
+    ratios. With ``average`` of a column, ``difference`` is the mean of the differences of its
+    groups, with SE² = Σ s²/n / G² over G groups of n users with the variance s² of differences:
+    users are drawn, and groups are fixed, so it says nothing of other groups; only ``"t"`` has this
+    form. A margin of ``"1%"`` tests new − 0.99 · old and new − 1.01 · old, per user, whose
     baseline must be above 0; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987.
 
     Examples
@@ -625,7 +631,7 @@ def _numbers_of(
         missed = pair.missed or (0, 0)
         said = [
             *tested.notes[place],
-            *notes_of_users(pair, weighted=values.weight_of(pair.metric) is not None),
+            *notes_of_users(pair, weighted=averages.weight_of(values, pair.metric) is not None),
             *sentences.notes_of_lists(missed, len(pair.difference), names, least=0),
             None if trial.undecided else margins.note_of_evidence(within),  # a gate says why
             doubt,
@@ -681,7 +687,7 @@ def _with_ratios(
 def notes_of_users(pair: Pair, *, weighted: bool) -> list[Note]:
     """Note how many users the numbers of a pair describe."""
     weights = pair.weights if weighted else None
-    said = summaries.notes_of_users(pair.difference, weights, pair.returning, pair.averaged)
+    said = summaries.notes_of_users(pair.difference, weights, pair.returning)
     if pair.clusters is not None:
         of_users = statistics.Sample(pair.difference, pair.weights)
         said += sentences.notes_of_clusters(of_users, pair.sample)

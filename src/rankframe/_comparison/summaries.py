@@ -428,7 +428,7 @@ def _samples(
     samples: list[Sampled] = []
     for group in (_group_of(group, values, pooled=pooled) for group in groups):
         for metric in values.requested:
-            weight = values.weight_of(metric.name)
+            weight = averages.weight_of(values, metric.name)
             weights = None if weight is None else group.rows[weight].to_numpy()
             of_metric = group._replace(weights=weights)
             sampled = _sampled(of_metric, metric, method, values.weights)
@@ -477,8 +477,7 @@ def _sampled(
     elif of_group is None or len(sample.values) >= sentences.FEW_CLUSTERS:  # else noted below
         reasons += _notes_of_few(sample, of_sample, unit)
     weights_of_notes = None if group.weights is None else of_users.weights
-    counted = notes_of_users(of_users.values, weights_of_notes, returning, averaged)
-    counted += group.lacking
+    counted = notes_of_users(of_users.values, weights_of_notes, returning) + group.lacking
     if not _has_interval(metric, sample):
         sample = sample._replace(values=column[:0], weights=None)
     elif of_group is not None:
@@ -546,23 +545,24 @@ def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None, P
         weights = statistics.shares_of_groups(averaged, weights)
     if users is None or not counts.any():
         return statistics.Sample(column, weights), 0, clusters, averaged
-    columns = [column] if averaged is None else [column, averaged.astype(np.float64)]
-    merged, weights, clusters = statistics.of_users(users[counts], columns, weights, clusters)
-    returning = len(column) - len(merged[0])
-    column = statistics.rounded(merged[0]) if returning else column
-    averaged = None if averaged is None else np.rint(merged[1]).astype(np.int64)
+    users = users[counts]
+    (merged,), weights, clusters = statistics.of_users(users, [column], weights, clusters)
+    returning = len(column) - len(merged)
+    column = statistics.rounded(merged) if returning else column
+    if averaged is not None:
+        averaged = averaged[np.unique(users, return_index=True)[1]]
     return statistics.Sample(column, weights), returning, clusters, averaged
 
 
 def _describe(rows: pl.DataFrame, values: Values, by: Sequence[str]) -> pl.DataFrame:
     """Describe each metric in each group, except for its interval."""
-    rows = averages.weighted_rows(values, rows.lazy(), by).collect()
+    rows = rows.with_columns(averages.shares_of(values, by))
     tables: list[pl.DataFrame] = []
     missed = pl.lit(None, pl.Int64).alias("num_missed")
     if user_columns.MISSED in rows.columns:
         missed = user_columns.number_missed()
     for place, metric in enumerate(values.requested):
-        weight = averages.weight_of(values, metric.name)
+        weight = averages.weight_with_shares(values, metric.name)
         columns = [*_numbers(metric, values.user, weight), pl.lit(place).alias(_ORDER)]
         columns.append(missed)
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
@@ -647,13 +647,9 @@ def places_of_users(users: pl.Series) -> Places:
     return np.asarray(rows[place].to_numpy(), np.int64)
 
 
-def notes_of_users(
-    values: Array, weights: Array | None, returning: int, averaged: Places | None = None
-) -> list[Note]:
+def notes_of_users(values: Array, weights: Array | None, returning: int) -> list[Note]:
     """Note how many users make a weighted mean, and how many rows a row of totals has merged."""
     said: list[Note] = []
-    if averaged is not None and len(values):
-        said.append(notes.note("averaged", number=len(np.unique(averaged))))
     if weights is not None and len(values):
         said.append(notes.note("effective_users", number=statistics.effective_size(weights)))
     if returning:

@@ -14,7 +14,7 @@ from rankframe._comparison.notes import Note
 from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import averages, user_columns
-from rankframe._evaluation.values import WEIGHT, Values
+from rankframe._evaluation.values import Values
 from rankframe._tables import rules
 from rankframe.errors import Problem, RankingDataError, option
 
@@ -295,7 +295,7 @@ def _matrices_of(
         missed=of_rows(user_columns.MISSED, 0) if user_columns.MISSED in rows.columns else None,
         averaged=summaries.places_of_users(users[averages.GROUP]) if values.in_groups else None,
     )
-    own = None if values.weights is None else users[WEIGHT].to_numpy()
+    own = None if values.weights is None else users[user_columns.WEIGHT].to_numpy()
     for metric in values.requested:
         weights = own
         if metric.name in values.pooled:
@@ -308,7 +308,9 @@ def _matrices_of(
 
 def _of_both(weights: Array, metric: str, users: pl.Series) -> Array:
     """Return one weight per user, in which the systems agree."""
-    of_user = np.fmax.reduce(weights, axis=1)  # of systems without a value it is NaN
+    of_user = np.asarray(
+        np.fmax.reduce(weights, axis=1), np.float64
+    )  # of systems without a value it is NaN
     differ = ((weights != of_user[:, None]) & ~np.isnan(weights)).any(axis=1)
     if differ.any():
         pooled, cure = option("average", "pooled"), option("paired", value=False)
@@ -326,7 +328,7 @@ def _users_of(group: pl.DataFrame, keys: Sequence[str], values: Values) -> pl.Da
     group = group.drop_nulls(values.user)
     if values.cluster is not None:
         user_columns.check_one_cluster(group, keys, values.cluster)
-    of_users = [(values.weights, WEIGHT), (values.cluster, user_columns.CLUSTER)]
+    of_users = [(values.weights, user_columns.WEIGHT), (values.cluster, user_columns.CLUSTER)]
     columns = [name for column, name in of_users if column is not None]
     columns += [averages.GROUP] * values.in_groups
     users = group.select(*keys, *columns).unique().sort(keys)
@@ -402,11 +404,11 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
         weights = statistics.shares_of_groups(averaged, weights)
     lists = [] if matrix.missed is None else [matrix.missed[kept, at] for at in place[2:]]
     if users is not None and number:
-        groups = np.zeros(number) if averaged is None else averaged.astype(np.float64)
-        columns = [of_system, of_baseline, change, groups, *lists]
-        merged, weights, clusters = statistics.of_users(users[kept], columns, weights, clusters)
-        of_system, of_baseline, change, groups, *lists = merged
-        averaged = None if averaged is None else np.rint(groups).astype(np.int64)
+        users, columns = users[kept], [of_system, of_baseline, change, *lists]
+        merged, weights, clusters = statistics.of_users(users, columns, weights, clusters)
+        of_system, of_baseline, change, *lists = merged
+        if averaged is not None:
+            averaged = averaged[np.unique(users, return_index=True)[1]]
         change = change if len(change) == number else statistics.rounded(change)
     sample = sample_of(change, weights, clusters, averaged)
     undefined = why_undefined(change) if number else _why_no_pair(matrix, system, baseline)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from rankframe._evaluation.values import WEIGHT, Values
+from rankframe._evaluation.user_columns import WEIGHT
+from rankframe._evaluation.values import Values
 from rankframe._request import labels
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import Divisor, RequestedMetric
@@ -71,20 +72,23 @@ def pooled_mean(name: str, divisor: str, unmet: int | None) -> pl.Expr:
 
 
 def weight_of(values: Values, name: str) -> str | None:
-    """Name the column of ``weighted_rows`` with each user's weight in the mean of a metric."""
-    return values.weight_of(name) if values.settings.averaged_by is None else _SHARE + name
+    """Name the column of rows with each user's weight in the mean of a metric, if there is one."""
+    return values.pooled.get(name, None if values.weights is None else WEIGHT)
 
 
-def weighted_rows(values: Values, rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """Give each user a share of the group, so that all groups of a group of ``by`` count alike."""
-    if values.settings.averaged_by is None:
-        return rows
+def weight_with_shares(values: Values, name: str) -> str | None:
+    """Name the same column, or that of ``shares_of``."""
+    return _SHARE + name if values.in_groups else weight_of(values, name)
+
+
+def shares_of(values: Values, by: Sequence[str]) -> list[pl.Expr]:
+    """Return each user's share of a group, so that the groups of a group of ``by`` count alike."""
+    if not values.in_groups:
+        return []
     weight = pl.lit(1.0) if values.weights is None else pl.col(WEIGHT)
-    shares: list[pl.Expr] = []
-    for name in values.names_per_user:
-        own = pl.when(pl.col(name).is_not_null()).then(weight)
-        shares.append((own / own.sum().over(*by, GROUP)).fill_nan(None).alias(_SHARE + name))
-    return rows.with_columns(shares)
+    own = {name: pl.when(pl.col(name).is_not_null()).then(weight) for name in values.names_per_user}
+    whole = {name: of_user.sum().over(*by, GROUP) for name, of_user in own.items()}
+    return [(own[name] / whole[name]).fill_nan(None).alias(_SHARE + name) for name in own]
 
 
 def of_users(
@@ -104,7 +108,7 @@ def of_users(
                 f"{option('users', 'truth')}, {_NOT_FILLED}"
             )
             raise ValueError(Problem(msg))
-        if not isinstance(divisor.of_user, int):  # else the pooled mean is that of users
+        if divisor.of_user.meta.root_names():  # else the pooled mean is that of users
             found.append((metric, divisor))
     return found
 

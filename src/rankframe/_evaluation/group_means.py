@@ -167,7 +167,7 @@ def _means(values: Values) -> Means:
             metric.name,
             metric.over_users,
             values.types[metric.name],
-            averages.weight_of(values, metric.name),
+            averages.weight_with_shares(values, metric.name),
         )
         if metric.name in values.counted:
             columns[users_of(metric.name)] = counted_users(metric.name), pl.Int64()
@@ -204,7 +204,8 @@ def by_weight(weight: str) -> Callable[[pl.Expr], pl.Expr]:
 def over_users(values: Values, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> pl.LazyFrame:
     """Reduce the values of users to one row per group, or to one."""
     aggregates = [pl.len().cast(pl.Int64).alias("users"), *aggregates]
-    rows = averages.weighted_rows(values, values.rows, by)
+    shares = averages.shares_of(values, by)
+    rows = values.rows.with_columns(shares) if shares else values.rows
     if not by:
         return rows.select(aggregates)
     reduced = rows.group_by(by).agg(aggregates)

@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 
 import polars as pl
 
-from rankframe._evaluation.values import WEIGHT, Values
+from rankframe._evaluation.values import Values
 from rankframe._request import labels
 from rankframe._request.keywords import Settings
 from rankframe._request.question import Question
@@ -25,6 +25,7 @@ from rankframe.errors import Problem, RankingDataError, option
 
 #: Whether the run has no list for the user.
 MISSED = f"{labels.PREFIX}missed"
+WEIGHT = f"{labels.PREFIX}weight"
 CLUSTER = f"{labels.PREFIX}cluster"
 _LEAST = f"{labels.PREFIX}least"
 

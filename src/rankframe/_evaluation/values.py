@@ -22,7 +22,6 @@ _OF_RECALL = frozenset(
 )
 #: The numbers of users behind the means of a call that warns if they are smaller than ``users``.
 SEEN = f"{labels.PREFIX}seen"
-WEIGHT = f"{labels.PREFIX}weight"
 
 
 class Flag(NamedTuple):
@@ -98,10 +97,6 @@ class Values(NamedTuple):
     def weights(self) -> str | None:
         """The column of the users' weights."""
         return self.settings.weights
-
-    def weight_of(self, name: str) -> str | None:
-        """Name the column with each user's weight in the mean of a metric, if it has one."""
-        return self.pooled.get(name, None if self.weights is None else WEIGHT)
 
     @property
     def in_groups(self) -> bool:

@@ -45,7 +45,7 @@ _MARKS: Mapping[Literal["better", "worse"], str] = {"better": "â€ ", "worse": "â
 #: Notes of a comparison that the line below the table has already.
 _SAID = (
     *("effective_users", "one_cluster", "clusters", "few_clusters", "no_list", "primary"),
-    *("secondary", "looks", *trials.EXACT, "no_exact", "no_exact_of_groups", "averaged"),
+    *("secondary", "looks", *trials.EXACT, "no_exact", "no_exact_of_groups"),
 )
 
 
@@ -453,7 +453,7 @@ def _of_dependent(values: Values, *, tested: bool) -> str:
     if values.in_groups:
         number = values.rows.select(pl.col(averages.GROUP).n_unique()).collect().item()
         parts.append(f" in {number:,} groups of {values.settings.average!r}, which count alike")
-    columns = {metric.name: values.weight_of(metric.name) for metric in values.requested}
+    columns = {metric.name: averages.weight_of(values, metric.name) for metric in values.requested}
     weights = {
         name: pl.col(weight).filter(pl.col(name).is_not_null())
         for name, weight in columns.items()

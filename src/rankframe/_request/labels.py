@@ -115,7 +115,7 @@ UNDECLARED = Traits()
 class Divisor(NamedTuple):
     """What the value of a user is divided by: the weight of the user in the pooled mean."""
 
-    of_user: pl.Expr | int
+    of_user: pl.Expr
     unmet: int | None  # of a user without a relevant item; None: the relevant rows do not tell
 
 

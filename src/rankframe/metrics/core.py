@@ -99,7 +99,8 @@ def _of_ndcg(k: int | None, ideal: str, **_: object) -> Extremes | None:
 def _of_precision(k: int | None, divide_by: str) -> Divisor:
     if divide_by == "attainable":
         return Divisor(attainable(k), 0)
-    return Divisor(list_length(k), None) if k is None or divide_by == "returned" else Divisor(k, k)
+    by_length = k is None or divide_by == "returned"
+    return Divisor(list_length(k), None) if by_length else Divisor(pl.lit(k), k)
 
 
 def _of_recall(k: int | None, divide_by: str) -> Divisor:
@@ -161,9 +162,9 @@ def precision_at(
     >>> judged.rank.evaluate(rf.metrics.precision_at(2)).item(0, "precision@2")
     0.5
     """
-    found, divisor = hits_within(k), _of_precision(k, divide_by).of_user
-    by_number = isinstance(divisor, int)
-    return where_relevant(divided(found, divisor) if by_number else share(found, divisor))
+    if k is not None and divide_by == "k":
+        return where_relevant(divided(hits_within(k), k))
+    return where_relevant(share(hits_within(k), _of_precision(k, divide_by).of_user))
 
 
 @labelled(
