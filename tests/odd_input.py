@@ -829,7 +829,8 @@ def cases() -> dict[str, list[Case]]:
                 "average='micro'",
                 RUN,
                 TRUTH,
-                "average='micro': here it is average='pooled'",
+                "average='micro': it is average='pooled' here; a column, such as average='dataset', "
+                "takes the mean of the means of its groups",
                 ("recall@2",),
                 options={"average": "micro"},
             ),

@@ -334,6 +334,7 @@ class RankFrame(Generic[FrameT]):
         relevant_at: float | None = ...,
         undefined: float | None = ...,
         weights: str | None = ...,
+        average: str = ...,
         unjudged: rankframe._request.keywords.Unjudged = ...,
         duplicates: rankframe._request.keywords.Duplicates = ...,
         depth: int | None = ...,

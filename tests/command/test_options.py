@@ -46,6 +46,10 @@ CALLS = [
         "-m map --by fold --total --chance",
         {"by": "fold", "total": True, "chance": True},
     ),
+    ("evaluate", "-m recall@1 --average pooled", {"average": "pooled"}),
+    ("evaluate", "-m ndcg --average fold", {"average": "fold"}),
+    ("compare", "-m recall@1 --average pooled", {"average": "pooled"}),
+    ("evaluate", "-m map --by fold --total", {"by": "fold", "total": True}),
     ("evaluate", "-m ndcg@1,3 -m map", {}),
     ("evaluate", "-m rr --users both --depth 3", {"users": "both", "depth": 3}),
     ("compare", "-m rr --by fold --total", {"by": "fold", "total": True}),
@@ -84,6 +88,7 @@ def test_options_are_keywords(verb, words, options):
         "--total --by fold --per-user",
         "--weights impressions --per-user",
         "--weights impressions -q",
+        "--average pooled --per-user",
     ],
 )
 def test_options_that_exclude_each_other(capsys, words):

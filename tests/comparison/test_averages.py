@@ -331,13 +331,13 @@ def test_borda_ranks_are_those_of_mteb():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"average": "micro"}, "average='micro': here it is average='pooled'"),
-        ({"average": "macro"}, "here it is average='users', or name a column"),
+        ({"average": "micro"}, "average='micro': it is average='pooled' here"),
+        ({"average": "macro"}, "it is average='users' here; a column, such as average='dataset'"),
         (
             {"average": "datset"},
             "neither 'users' nor 'pooled', nor a column: the columns are 'model'",
         ),
-        ({"average": "dataset", "by": "dataset"}, "leave it out of by="),
+        ({"average": "dataset", "by": "dataset"}, "column 'dataset' is named twice"),
         ({"average": "pooled", "unjudged": "bounds"}, "no bounds are proven of average='pooled'"),
         (
             {"average": "pooled", "metrics": ["ndcg@5"]},

@@ -96,6 +96,17 @@ def test_options(options, dialect, per_user):
     assert compare(dialect, run, truth, *SOME, per_user=per_user, by=["model"], **options) == {}
 
 
+@pytest.mark.parametrize("users", ["truth", "all"])
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_other_means(dialect, users):
+    pooled = ["recall@3", "f1@3", "r_precision", "precision(divide_by=attainable)@3", "num_hits@3"]
+    options = {"per_user": False, "users": users, "undefined": None if users == "truth" else 0.0}
+    assert not compare(dialect, *STACKED, *pooled, by=BY, average="pooled", **options)
+    assert not compare(dialect, *STACKED, "ndcg@3", "rr", by=["model"], average="seed", **options)
+    with pytest.raises(ValueError, match="per_user=True has none"):
+        rf.sql("recall@3", average="pooled", per_user=True)
+
+
 def _forms():
     run, truth = tables(5)
     yield "one list per user", run.filter(model="m0").drop("model"), truth, {"by": []}

@@ -219,15 +219,7 @@ class Settings:
     def groups(self, by: object) -> list[str]:
         """Read ``by=``; the column of groups whose means are averaged comes last."""
         names, column = group_names(by), self.averaged_by
-        if column is None:
-            return names
-        if column in names:
-            msg = (
-                f"{option('average', column)}: {option('by')} names this column, too, and its "
-                f"groups cannot be averaged within themselves: leave it out of {option('by')}"
-            )
-            raise ValueError(Problem(msg))
-        return [*names, column]
+        return names if column is None else group_names([*names, column])
 
     @property
     def cuts_lists(self) -> bool:
@@ -368,13 +360,11 @@ def check_average(value: object) -> None:
     if not isinstance(value, str):
         msg = f"average must be 'users', 'pooled' or the name of a column, not {value!r}"
         raise TypeError(msg)
-    columns = (
-        f"or name a column, such as {option('average', 'dataset')}, for the mean of its groups"
-    )
-    if value in ("micro", "macro"):
-        own = {"micro": "pooled", "macro": "users"}[value]
-        more = "" if value == "micro" else f", {columns}"
-        msg = f"{option('average', value)}: here it is {option('average', own)}{more}"
+    if own := {"micro": "pooled", "macro": "users"}.get(value):
+        msg = (
+            f"{option('average', value)}: it is {option('average', own)} here; a column, such as "
+            f"{option('average', 'dataset')}, takes the mean of the means of its groups"
+        )
         raise ValueError(Problem(msg))
 
 
