@@ -957,7 +957,7 @@ def test_options_are_those_of_evaluate():
     of_values = inspect.signature(rf.per_user).parameters.keys() - own
     of_means = inspect.signature(rf.evaluate).parameters.keys() - own - {"total", "count_users"}
     assert {*of_means, *Columns.__annotations__} == {*Options.__annotations__}
-    assert of_means - of_values == {"weights"}
+    assert of_means - of_values == {"weights", "average"}
 
 
 def test_options_reach_per_user():

@@ -181,8 +181,8 @@ def table(
     )
     values = evaluation.user_values(question)
     named = _read_headers(headers, values)
-    made = {**_SCHEMA, "borda": pl.Int64} if values.in_groups else _SCHEMA
-    summaries.result_schema("table", values, made)
+    borda = {"borda": pl.Int64} if values.in_groups else {}
+    summaries.result_schema("table", values, {**_SCHEMA, **borda})
     if letters and not values.by:
         msg = "letters=True compares systems, and the run names none: name their column with model="
         raise ValueError(msg)
