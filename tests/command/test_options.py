@@ -49,7 +49,6 @@ CALLS = [
     ("evaluate", "-m recall@1 --average pooled", {"average": "pooled"}),
     ("evaluate", "-m ndcg --average fold", {"average": "fold"}),
     ("compare", "-m recall@1 --average pooled", {"average": "pooled"}),
-    ("evaluate", "-m map --by fold --total", {"by": "fold", "total": True}),
     ("evaluate", "-m ndcg@1,3 -m map", {}),
     ("evaluate", "-m rr --users both --depth 3", {"users": "both", "depth": 3}),
     ("compare", "-m rr --by fold --total", {"by": "fold", "total": True}),

@@ -293,6 +293,22 @@ def test_users_who_count_without_a_relevant_item():
     assert cured["precision"].item() == 0.5
 
 
+def test_chance_and_ceiling_are_pooled_with_the_same_denominators():
+    label, options = "recall(divide_by=attainable)@5", {"truth": TRUTH, "by": ["model", "dataset"]}
+    made = rf.evaluate(RUN, label, average="pooled", chance=True, **options)
+    names = [label, f"{label}_chance", f"{label}_ceiling"]
+    values = rf.evaluate(RUN, label, chance=True, **options)
+    assert (made[names[1]] <= made[names[2]]).all()
+    below = {key: below for key, (_, below, _) in sums(label, "new").items()}
+    lists = RUN.filter(model="new", dataset="a").join(TRUTH, on=["dataset", "user", "item"])
+    found = dict(lists.group_by("user").len().iter_rows())
+    best = sum(min(5, found.get(user, 0)) for of, user in below if of == "a")
+    whole = sum(below for (of, _), below in below.items() if of == "a")
+    row = made.row(by_predicate=(pl.col("model") == "new") & (pl.col("dataset") == "a"), named=True)
+    assert row[names[2]] == pytest.approx(best / whole)
+    assert values.columns == made.columns
+
+
 def test_sums_over_users_are_sums_when_others_are_pooled():
     made = rf.evaluate(
         RUN, "num_hits@5", "recall@5", truth=TRUTH, by=["model", "dataset"], average="pooled"

@@ -16,6 +16,7 @@ from rankframe._evaluation.values import Values
 from rankframe._request import labels
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import Divisor, RequestedMetric
+from rankframe._request.question import Question
 from rankframe._tables.judgment import Joined
 from rankframe.errors import Problem, RankingDataError, option, wording
 
@@ -37,7 +38,7 @@ def divisors(joined: Joined, requested: Sequence[RequestedMetric]) -> list[Reque
     return found
 
 
-def with_average(values: Values) -> Values:
+def with_average(values: Values, question: Question) -> Values:
     """Give each user the weights of a pooled mean, or the group whose mean is averaged."""
     settings = values.settings
     if settings.average == "users":
@@ -51,10 +52,13 @@ def with_average(values: Values) -> Values:
         return values._replace(rows=rows, by=by, checks=values.checks.with_more(()))
     weight = 1.0 if values.weights is None else pl.col(WEIGHT)
     columns: dict[str, pl.Expr] = {}
+    asked = {metric.name for metric in question.requested}
     for metric, divisor in of_users(values.requested, settings, values.joined):
-        name = divisor_name(metric.name)
-        of_user = pl.col(name).fill_null(divisor.unmet or 0).cast(pl.Float64) * weight
-        columns[metric.name] = pl.when(pl.col(metric.name).is_not_null()).then(of_user).alias(name)
+        name = metric.name
+        own = divisor_name(name if name in asked else name.rpartition("_")[0])  # that of chance
+        of_user = pl.col(own).fill_null(divisor.unmet or 0).cast(pl.Float64) * weight
+        is_defined = pl.col(name).is_not_null()
+        columns[name] = pl.when(is_defined).then(of_user).alias(divisor_name(name))
     rows = values.rows.with_columns(columns.values())
     names = {name: divisor_name(name) for name in columns}
     return values._replace(rows=rows, pooled=names, checks=values.checks.with_more(()))

@@ -395,7 +395,7 @@ def plan_values(question: Question) -> Values:
         user_columns.with_missed,
     ):
         values = step(values, question)
-    return averages.with_average(values)
+    return averages.with_average(values, question)
 
 
 def plan_means(question: Question, *, total: bool = False) -> Values:
@@ -421,7 +421,7 @@ def user_values(question: Question) -> Values:
     if question.columns is not None:
         from rankframe._evaluation import ready_values
 
-        return averages.with_average(ready_values.values_of(question))
+        return averages.with_average(ready_values.values_of(question), question)
     return in_groups(plan_values(question))
 
 
