@@ -558,10 +558,17 @@ def test_signs_and_colors_are_for_terminals_alone(folder, capsys, monkeypatch, t
     assert re.search(
         r"\x1b\[38;5;33m\+0\.\d{4} ▲\x1b\[39m .* \+0\.\d+ to \+0\.\d+", printed(capsys, better)
     )
+    assert printed(capsys, better).count("+0.") == 3  # no mean has a sign
     for more in ("--json", "--out -"):
         assert not re.search("[−+▲▼\x1b]", printed(capsys, f"{worse} {more}"))
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in printed(capsys, worse)
+
+
+def test_report_goes_to_standard_output(folder, capsys):
+    page = printed(capsys, "report old.csv new.csv truth.csv -m rr -o - --static")
+    assert page.startswith("<!doctype html>")
+    assert page.rstrip().endswith("</html>")
 
 
 def test_metrics_by_default_are_those_of_a_report(folder, capsys):

@@ -271,6 +271,7 @@ def test_axis_of_small_changes_has_no_label_twice():
             | {"mean": [0.0], "ci_low": [0.0], "ci_high": [0.0], "beyond": [""], "side": [""]}
         )
         axis = _who_gained._changes(table, domain).to_dict()["layer"][1]["encoding"]["y"]["axis"]
+        assert axis["labelOverlap"] is False
         labels[size] = [f"{value:{axis['format']}}" for value in axis["values"]]
         assert len({*labels[size]}) == len(labels[size]) > 2
     assert "+0.5" in labels[1]
@@ -1120,6 +1121,12 @@ def long_log(days):
     return pl.DataFrame({"metric": "rr", "users": 100 + day % 7, "mean": (day % 100) / 200}).select(
         pl.all(), day=start + pl.duration(days=day), missed=(day == 500).cast(pl.Float64) * 0.4
     )
+
+
+@pytest.mark.parametrize(("days", "ticks"), [(7, {"interval": "day", "step": 1}), (30, None)])
+def test_trend_of_few_days_has_a_tick_per_day(days, ticks):
+    found = re.findall(r"'tickCount': ({.*?})", str(rf.plot.trend(long_log(days), "rr").to_dict()))
+    assert {*found} == ({str(ticks)} if ticks else set())
 
 
 def test_trend_of_many_days_averages_weeks_and_keeps_the_worst_share():

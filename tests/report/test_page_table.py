@@ -145,6 +145,14 @@ def test_groups_are_in_the_order_of_numbers_and_folded_if_many():
     assert "<summary>4 more</summary>" in page_of(report)
 
 
+def test_texts_of_which_some_are_numbers_stay_in_order_of_text():
+    run, truth = made(old=1, new=0)
+    sizes = pl.col("user").mod(3).replace_strict({0: "10", 1: "9", 2: "large"})
+    report = rf.report(run, "rr", truth=truth.with_columns(size=sizes), baseline="old", by="size")
+    names = [row["cells"][0] for row in blocks_of(report)[1]["rows"]]
+    assert names == ["10", "9", "large"]
+
+
 def test_systems_are_rows_best_first_that_open():
     run, truth = made(old=1, a=2, b=0, c=1)
     report = rf.report(run, "rr", "hit@2", truth=truth, **ASKED)

@@ -541,6 +541,9 @@ def test_page_can_be_heard_and_walked_by_keyboard(report, static):
     ids = {one["id"]: one for one in elements.found if "id" in one}
     charts = [one for one in elements.all("svg") if one.get("aria-hidden") != "true"]
     assert all(one["role"] == "img" for one in charts)
+    drawn = re.findall(r"<svg role=.img. .*?</svg>", page_of(report, static=static), re.DOTALL)
+    assert len(drawn) == 2
+    assert all(picture.count('<g aria-hidden="true" ') == 1 for picture in drawn)
     names = [one.get("aria-label") or one["text"] for one in charts]
     assert all(len(name) > 20 for name in names)
     assert not [one for one in elements.all("div", "table") if "tabindex" in one]

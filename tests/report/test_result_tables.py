@@ -1,5 +1,6 @@
 """Tables of results: what is marked, what the line says, and hostile names in every form."""
 
+import dataclasses
 import math
 import re
 import shutil
@@ -34,6 +35,11 @@ def lists(names=("old", "mid", "new")):
 
 def cells(made, column):
     return dict(made.frame.filter(metric="rr").select("model", column).iter_rows())
+
+
+def test_table_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rf.table(lists(), "rr", truth=TRUTH).digits = 2
 
 
 def test_means_are_those_of_evaluate_and_marks_those_of_compare():
@@ -259,6 +265,14 @@ def test_intervals_of_many_metrics_stand_below_their_means_in_latex():
     cell = r"\\shortstack\[r\]\{\S+ \\\\ \{\\footnotesize \[[0-9., $-]+\]\}\}"
     assert [len(re.findall(cell, row)) for row in rows] == [5, 5, 5]
     assert "shortstack" not in rf.table(lists(), "rr", truth=TRUTH, interval=True).as_latex()
+
+
+@pytest.mark.parametrize(("number", "end"), [(3, ""), (4, "; and 1 more system")])
+def test_note_names_three_systems_that_miss_users(number, end):
+    lists_of = {f"s{at}": TRUTH.head(at + 1).with_columns(rank=1) for at in range(number)}
+    made = rf.table(lists_of, "rr", truth=TRUTH)
+    assert made.note.count("have no list") == 3
+    assert made.note.endswith(f"have no list of s2{end}.")
 
 
 def test_systems_that_share_a_letter_do_not_differ():

@@ -291,6 +291,14 @@ def test_metric_needs_a_name():
         pl.DataFrame(JUDGED).rank.evaluate(pl.len().alias(""))
 
 
+def test_which_metrics_are_better_lower():
+    entries = {entry.label: entry.higher_is_better for entry in labels.every_entry()}
+    assert {label for label, better in entries.items() if better is False} == {
+        *("e", "ee_disparity", "ee_loss", "fallout", "gini", "mean_hit_rank", "miscalibration"),
+        *("missed", "num_missed", "num_nonrelevant"),
+    }
+
+
 def test_labels_are_not_recovered_from_expressions(monkeypatch):
     asked = []
     recovered = labels._call_of

@@ -37,6 +37,15 @@ _ARGUMENTS |= {"is_between": [1, 2]}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+def test_dialects_read_a_text_as_it_is(dialect):
+    text = "it's a \\ 'b'\n"
+    (literal,) = sqlglot.parse_one(
+        f"SELECT {dialects._DIALECTS[dialect].literal(text)}", read=dialect
+    ).expressions
+    assert literal.this == text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_dialects_parse_every_label(dialect):
     options = {"by": "model", "dialect": dialect, "users": "both", "exclude": "bought"}
     every = [written(label) for label, query, _ in translations() if query is not None]

@@ -414,7 +414,7 @@ def _as_ids(values: object, name: str) -> pl.Series:
 
 def _is_sparse(value: object) -> bool:
     """Whether this is a matrix or an array of scipy.sparse."""
-    return hasattr(value, "tocsr") and hasattr(value, "nnz")
+    return hasattr(value, "tocsr")
 
 
 def _is_array(value: object) -> bool:
