@@ -160,6 +160,9 @@ def charts():
     yield "lorenz of many", lambda: many.lorenz(k=3, of="genre", items=ITEMS)
     yield "lorenz of segments", lambda: plot.lorenz(k=3, items=ITEMS, truth=PLACED, by=BOTH)
     yield "lorenz alone", lambda: alone.lorenz(of="shown", items=ITEMS, discount="log2", by=())
+    yield "funnel", lambda: plot.funnel("ndcg@10", truth=TRUTH)
+    sources = {name: RUN.filter(model=name).drop("model") for name in ("b", "c")}
+    yield "funnel of sources", lambda: alone.funnel("map", truth=TRUTH, by=(), stages=sources)
     log = log_of(RUN, 7)
     yield "trend", lambda: rf.plot.trend(log, "ndcg@10", floor=0.3)
     yield (

@@ -291,6 +291,18 @@ def test_users_whom_one_system_misses_have_no_bar_and_no_interval():
     assert_frame_equal(drawn, served.filter(panel="b", measure="recall@10"))
 
 
+def test_funnel_draws_the_stages_of_stats():
+    chart = chart_of("funnel of sources")
+    sources = {name: RUN.filter(model=name).drop("model") for name in ("b", "c")}
+    run = RUN.filter(model="a").drop("model")
+    found = rf.stats.funnel(run, "map", truth=TRUTH, stages=sources)
+    names = ["metric", "stage", "value", "gap", "users"]
+    assert_frame_equal(chart.data.select(names), found.select(names))
+    last = chart.data.row(-1, named=True)
+    assert (last["stage"], last["gap"], last["next"]) == ("truth", None, None)
+    assert chart_of("funnel").data["panel"].unique().sort().to_list() == [*"abc"]
+
+
 # by hand: three lists, of a, b and of c; the exposure is 3 · a, 2 · b, 1 · c, 0 · d
 SMALL = pl.DataFrame(
     {
@@ -500,6 +512,7 @@ CALLS = {
     "exposure": ([], {"of": "maker", "target": "truth", "items": ITEMS}),
     "lorenz": ([], {"k": 4, "discount": "hit", "items": ITEMS}),
     "precision_recall": ([], {"k": [1, 5]}),
+    "funnel": (["ndcg@5"], {}),
     "compare": (["rr"], {}),
     "who_gained": ([5], {"baseline": "a"}),
 }

@@ -197,6 +197,7 @@ class Settings:
     items: Frame | None = None
     history: Frame | None = None
     exclude: Frame | None = None
+    stages: Mapping[str, Frame] = field(default_factory=dict[str, Frame])  # runs of candidates
     higher_is_better: Mapping[str, bool | None] | None = None
     value_range: Mapping[str, tuple[float, float]] | None = None
     columns: Columns = field(default_factory=Columns)

@@ -225,7 +225,12 @@ def with_grades(joined: Joined, grade: pl.Expr, kept: pl.Expr | None = None) -> 
         (rows if kept is None else rows.filter(kept)).with_columns(relevance=grade)
         for rows in by_scope
     )
-    plans = {"_table": table, "_items": items, "_ranked_truth": items}
+    return with_items(joined, items, table)
+
+
+def with_items(joined: Joined, items: pl.LazyFrame, table: pl.LazyFrame | None = None) -> Joined:
+    """Replace the rows of run and truth, one per item; the users and their groups stay."""
+    plans = {"_table": items if table is None else table, "_items": items, "_ranked_truth": items}
     return joined.with_plans(id_ranges={}, numbered=(), counts_show_duplicates=False, **plans)
 
 
@@ -239,7 +244,7 @@ def unranked(tables: Tables, *, tied: bool) -> Joined:
     if tables.run.passed is not None and tables.run.rank is None:
         kept = _moved_up(rows.rename({rank_order.PLACE: "rank"}), tables, inputs, tied=tied)
     else:
-        kept = _without_excluded(rows, tables, inputs)
+        kept = without_excluded(rows, tables, inputs)
     return _alone(tables, kept, rows, inputs)
 
 
@@ -294,11 +299,11 @@ def _moved_up(
     """Remove the rows of ``exclude=`` from the lists, and move up those below."""
     if not tables.exclusions:
         return run
-    kept = partial(_without_excluded, tables=tables, inputs=inputs)
+    kept = partial(without_excluded, tables=tables, inputs=inputs)
     return rank_order.moved_up(run, tables.run.keys, kept, tied=tied or tables.tied)
 
 
-def _without_excluded(
+def without_excluded(
     rows: pl.LazyFrame, tables: Tables, inputs: Mapping[str, Table]
 ) -> pl.LazyFrame:
     for excluded in map(inputs.__getitem__, tables.exclusions):

@@ -143,11 +143,18 @@ def read_tables_beside(run: Table, settings: Settings) -> dict[str, Table]:
     """Read the tables of ``items=``, ``history=`` and ``exclude=``."""
     if settings.inputs and run.item == ROW_NUMBER:
         raise without_items(min(settings.inputs) + "=")
+    frames = {name: getattr(settings, name) for name in keywords.INPUTS}
+    frames |= {stage_name(name): frame for name, frame in settings.stages.items()}
     return {
         name: read_beside(name, frame, run, settings.columns)
-        for name in keywords.INPUTS
-        if (frame := getattr(settings, name)) is not None
+        for name, frame in frames.items()
+        if frame is not None
     }
+
+
+def stage_name(name: str) -> str:
+    """Name the table of a stage among those beside run and truth."""
+    return f"stages[{name!r}]"
 
 
 def common_types(run: Table, tables: Iterable[Table]) -> dict[str, pl.DataType]:
