@@ -31,8 +31,8 @@ DOORS = {
     "rankframe.stats": "at_k compare_segments exposure funnel harm metric_agreement power "
     "who_gained",
     "rankframe.runs": "stack baselines fuse overlap rbo side_by_side",
-    "rankframe.plot": "at_k compare exposure lorenz per_user precision_recall segments trade_off "
-    "trend who_gained",
+    "rankframe.plot": "at_k compare exposure funnel lorenz per_user precision_recall segments "
+    "trade_off trend who_gained",
     "rankframe.parts": "combine facts merge sums values",
     "rankframe.presets": "PRESETS Preset PresetName",
     "rankframe.errors": "RankingDataError RankingWarning",

@@ -132,6 +132,16 @@ class Plot(RoomOfFrame):
         history: Frame | None = ...,
         **columns: Unpack[Columns],
     ) -> alt.LayerChart | alt.FacetChart: ...
+    def funnel(
+        self,
+        metric: rankframe._request.labels.Metric,
+        /,
+        *,
+        truth: rankframe._request.types.Truth | None = ...,
+        by: str | Sequence[str] = ...,
+        stages: Mapping[str, Frame] | None = ...,
+        **options: Unpack[rankframe._request.keywords.Options],
+    ) -> alt.LayerChart | alt.FacetChart: ...
     def trade_off(
         self,
         /,
@@ -211,6 +221,16 @@ class Stats(RoomOfFrame, Generic[FrameT]):
         history: Frame | None = ...,
         duplicates: rankframe._request.keywords.Duplicates = ...,
         **columns: Unpack[Columns],
+    ) -> FrameT: ...
+    def funnel(
+        self,
+        metric: rankframe._request.labels.Metric,
+        /,
+        *,
+        truth: rankframe._request.types.Truth | None = ...,
+        by: str | Sequence[str] = ...,
+        stages: Mapping[str, Frame] | None = ...,
+        **options: Unpack[rankframe._request.keywords.Options],
     ) -> FrameT: ...
     def harm(
         self,

@@ -3,6 +3,7 @@
 from rankframe._comparison.cutoff_curves import at_k as at_k
 from rankframe._comparison.segments import compare_segments as compare_segments
 from rankframe._evaluation.row_verbs import exposure as exposure
+from rankframe._evaluation.funnel import funnel as funnel
 from rankframe._comparison.harm import harm as harm
 from rankframe._comparison.power import power as power
 from rankframe._comparison.diagnosis import who_gained as who_gained

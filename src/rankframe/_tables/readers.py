@@ -143,7 +143,7 @@ def read_tables_beside(run: Table, settings: Settings) -> dict[str, Table]:
     """Read the tables of ``items=``, ``history=`` and ``exclude=``."""
     if settings.inputs and run.item == ROW_NUMBER:
         raise without_items(min(settings.inputs) + "=")
-    frames = {name: getattr(settings, name) for name in keywords.INPUTS}
+    frames: dict[str, Frame | None] = {name: getattr(settings, name) for name in keywords.INPUTS}
     frames |= {stage_name(name): frame for name, frame in settings.stages.items()}
     return {
         name: read_beside(name, frame, run, settings.columns)

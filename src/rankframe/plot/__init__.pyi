@@ -7,6 +7,7 @@ from rankframe.plot._differences import compare as compare
 from rankframe.plot._who_gained import who_gained as who_gained
 from rankframe.plot._segments import segments as segments
 from rankframe.plot._exposure import exposure as exposure
+from rankframe.plot._funnel import funnel as funnel
 from rankframe.plot._trade_off import trade_off as trade_off
 from rankframe.plot._lorenz import lorenz as lorenz
 from rankframe.plot._trend import trend as trend

@@ -89,7 +89,7 @@ def funnel(
     base = _marks.described(base, table, {**words, "the next stage adds": "gap", "users": "users"})
     bars = base.mark_bar(height={"band": 0.75}).encode(x=x, color=alt.value(_marks.COLORS[0]))
     gaps = base.transform_filter("isValid(datum.next)").mark_bar(height={"band": 0.75})
-    gaps = gaps.encode(x=x, x2="next:Q", color=alt.value(_colors.ink(_colors.WORSE)))
+    gaps = gaps.encode(x=x, x2="next:Q", color=alt.value(_colors.ink(_colors.VERDICTS["worse"][0])))
     return _panels.in_panels(
         [bars, gaps],
         table,
