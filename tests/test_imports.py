@@ -49,8 +49,8 @@ assert not loaded, loaded
 LOADED = {"_evaluation", "_inputs", "_namespace", "_request", "_rooms", "_tables", "_vocabulary"}
 LOADED |= {"_sizes", "errors", "metrics", "presets"}
 LATER = {
-    "_evaluation": {"missed_items", "overlap", "provenance", "ready_values", "row_verbs"}
-    | {"side_by_side", "trackers", "trees"},
+    "_evaluation": {"funnel", "missed_items", "overlap", "provenance", "ready_values"}
+    | {"row_verbs", "side_by_side", "trackers", "trees"},
     "_inputs": {
         "arrays",
         "baselines",

@@ -184,9 +184,9 @@ def _items_of(joined: Joined, k: int | None) -> dict[str, pl.LazyFrame]:
             joined.inputs[readers.stage_name(name)],
             pl.lit(value=True).alias(_column(name)),
         )
-        found = items.select(*keys, joined.item).join(source.frame, on=source.ids, how="semi")
-        found = judgment.without_excluded(found, joined.tables, joined.inputs).with_columns(mark)
-        items = items.join(found, on=[*keys, joined.item], how="left")
+        held = items.select(*keys, joined.item).join(source.frame, on=source.ids, how="semi")
+        held = judgment.without_excluded(held, joined.tables, joined.inputs).with_columns(mark)
+        items = items.join(held, on=[*keys, joined.item], how="left")
         marks[name] = pl.col(_column(name)).fill_null(value=False)
 
     def numbered(mark: pl.Expr) -> pl.Expr:

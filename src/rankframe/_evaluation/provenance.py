@@ -25,7 +25,7 @@ _ROLES = ("user", "item", "rank", "score", "relevance", "subtopic")
 #: Options of ``Settings`` that are no conventions of a metric, or are shown elsewhere.
 _ELSEWHERE = (
     *("columns", "preset", "defaults", *keywords.INPUTS, "higher_is_better", "value_range"),
-    *("count_users", "chance", "counts", "cluster"),
+    *("count_users", "chance", "counts", "cluster", "stages"),
 )
 
 
