@@ -955,7 +955,9 @@ def test_options_are_those_of_evaluate():
 
     own = {"frame", "metrics", "truth", "by", "columns"}
     of_values = inspect.signature(rf.per_user).parameters.keys() - own
-    of_means = inspect.signature(rf.evaluate).parameters.keys() - own - {"total", "count_users"}
+    of_means = (
+        inspect.signature(rf.evaluate).parameters.keys() - own - {"total", "count_users", "chance"}
+    )
     assert {*of_means, *Columns.__annotations__} == {*Options.__annotations__}
     assert of_means - of_values == {"weights", "average"}
 

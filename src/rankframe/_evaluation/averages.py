@@ -29,13 +29,13 @@ _SHARE, _DIVISOR = f"{labels.PREFIX}share_of_", f"{labels.PREFIX}divisor_of_"
 def divisors(joined: Joined, requested: Sequence[RequestedMetric]) -> list[RequestedMetric]:
     """Return what the values of users are divided by, if they are pooled and it is no constant."""
     check(requested, joined.tables.settings, joined)
-    found: list[RequestedMetric] = []
+    metrics: list[RequestedMetric] = []
     for metric, divisor in of_users(requested, joined.tables.settings, joined):
         name, has_relevant = divisor_name(metric.name), pl.col("relevant").any()
         expr = pl.when(has_relevant).then(divisor.of_user).alias(name)
         level = metric.relevant_at
-        found.append(RequestedMetric(name, expr, labels.MEAN, per_user=True, relevant_at=level))
-    return found
+        metrics.append(RequestedMetric(name, expr, labels.MEAN, per_user=True, relevant_at=level))
+    return metrics
 
 
 def with_average(values: Values, question: Question) -> Values:
@@ -52,16 +52,16 @@ def with_average(values: Values, question: Question) -> Values:
         return values._replace(rows=rows, by=by, checks=values.checks.with_more(()))
     weight = 1.0 if values.weights is None else pl.col(WEIGHT)
     columns: dict[str, pl.Expr] = {}
-    asked = {metric.name for metric in question.requested}
+    names = {metric.name for metric in question.requested}
     for metric, divisor in of_users(values.requested, settings, values.joined):
         name = metric.name
-        own = divisor_name(name if name in asked else name.rpartition("_")[0])  # that of chance
+        own = divisor_name(name if name in names else name.rpartition("_")[0])  # that of chance
         of_user = pl.col(own).fill_null(divisor.unmet or 0).cast(pl.Float64) * weight
         is_defined = pl.col(name).is_not_null()
         columns[name] = pl.when(is_defined).then(of_user).alias(divisor_name(name))
     rows = values.rows.with_columns(columns.values())
-    names = {name: divisor_name(name) for name in columns}
-    return values._replace(rows=rows, pooled=names, checks=values.checks.with_more(()))
+    pooled = {name: divisor_name(name) for name in columns}
+    return values._replace(rows=rows, pooled=pooled, checks=values.checks.with_more(()))
 
 
 def divisor_name(metric: str) -> str:
@@ -99,7 +99,7 @@ def of_users(
     requested: Sequence[RequestedMetric], settings: Settings, joined: Joined | None
 ) -> list[tuple[RequestedMetric, Divisor]]:
     """Return the metrics whose pooled mean has weights, with their divisors."""
-    found: list[tuple[RequestedMetric, Divisor]] = []
+    pairs: list[tuple[RequestedMetric, Divisor]] = []
     for metric in requested if settings.average == "pooled" else ():
         if metric.over_users.aggregate == "sum":
             continue
@@ -113,8 +113,8 @@ def of_users(
             )
             raise ValueError(Problem(msg))
         if divisor.of_user.meta.root_names():  # else the pooled mean is that of users
-            found.append((metric, divisor))
-    return found
+            pairs.append((metric, divisor))
+    return pairs
 
 
 def check(requested: Sequence[RequestedMetric], settings: Settings, joined: Joined | None) -> None:
