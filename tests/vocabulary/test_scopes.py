@@ -295,6 +295,13 @@ def test_scopes_cure_a_column_without_one():
     rf.evaluate(run, pl.col("item").n_unique().alias("n"), pl.len().alias("m"), truth=truth)
 
 
+def test_discount_may_be_read_beside_subtopics():
+    run = pl.DataFrame({"user": 1, "item": [1, 2], "rank": [1, 3]})
+    truth = pl.DataFrame({"user": 1, "item": [1, 1, 2], "subtopic": list("xyx")})
+    both = (pl.col("subtopic_hits").max() + pl.col("rank_discount").sum()).alias("x")
+    assert rf.evaluate(run, both, truth=truth)["x"].item() == 2 + 1 + 1 + 0.5
+
+
 def test_subtopics_and_other_scopes_are_two_metrics():
     run = pl.DataFrame({"user": 1, "item": [1, 2], "rank": [1, 2]})
     truth = pl.DataFrame({"user": 1, "item": [1, 1, 2], "subtopic": list("xyx")})
