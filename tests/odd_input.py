@@ -1264,6 +1264,31 @@ def doors() -> list[Refusal]:
             "metric 'cosine_ndcg@10' has the name of a similarity, which the scores have already: use 'ndcg@10'",
         ),
         Refusal(
+            "err@2, chance=True",
+            lambda: rf.evaluate(RUN, "err@2", truth=TRUTH, chance=True),
+            "chance=True: metric 'err@2' has none: it reads 'rank', which has no exact expectation in random order: leave it out",
+        ),
+        Refusal(
+            "num_retrieved, chance=True",
+            lambda: rf.evaluate(RUN, "num_retrieved", truth=TRUTH, chance=True),
+            "chance=True: metric 'num_retrieved' has none: it reads no grade of an item, by which an order is the best: leave it out",
+        ),
+        Refusal(
+            "baselines with a user of text, and integers in the history",
+            lambda: rf.runs.baselines(TRUTH, users=["1"]),
+            "column 'user': it is Int64 in the history= and String in the users=: cast one; ids must have the same type in both tables, or any two integer types",
+        ),
+        Refusal(
+            "baselines for no user",
+            lambda: rf.runs.baselines(TRUTH, users=TRUTH.clear()),
+            "users=: it is empty",
+        ),
+        Refusal(
+            "baselines with a null user",
+            lambda: rf.runs.baselines(TRUTH, users=[1, None]),
+            "users=, column 'user': null user: drop the row. Offending row: user=null",
+        ),
+        Refusal(
             "from_scores of sets",
             lambda: rf.from_scores(sets),
             "from_scores: the dict has sets, which have no order: rf.from_grades makes a truth of {user: {items}}",

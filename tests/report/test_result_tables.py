@@ -541,3 +541,41 @@ def test_latex_compiles(tmp_path, hostile):
 if __name__ == "__main__":
     text = "# Tables of results\n\n" + "\n".join(map(written, TABLES))
     GOLDEN.write_text(text, encoding="utf-8")
+
+
+def test_way_from_popular_to_the_ceiling():
+    # user 1: popular has it at 2, new at 2 of 3, the best order at 1; user 2: 4, 1 and 1
+    lists = {
+        "popular": [[9, 1, 8], [9, 8, 7, 2]],
+        "new": [[5, 1, 6], [2, 6]],
+        "far": [[5, 6, 1], [6]],
+    }
+    rows = [
+        (system, user, item, rank)
+        for system, of_users in lists.items()
+        for user, items in enumerate(of_users, 1)
+        for rank, item in enumerate(items, 1)
+    ]
+    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+    truth = pl.DataFrame({"user": [1, 2], "item": [1, 2]})
+    popular, new, best = (1 / 2 + 1 / 4) / 2, (1 / 2 + 1) / 2, 1
+    share = f"{(new - popular) / (best - popular):.0%}"
+    line = f"Of the way from popular to the best order of its own lists, new reaches {share} in rr."
+    for options in ({}, {"baseline": "popular"}, {"baseline": "new", "primary": "rr"}):
+        assert rf.table(run, "rr", "hit@1", truth=truth, **options).note.splitlines()[-1] == line
+    page = rf.report(run, "rr", truth=truth, baseline="popular")._repr_html_()
+    assert line in page
+    weighted = truth.with_columns(weight=pl.Series([3, 1]))
+    popular, new = (3 / 2 + 1 / 4) / 4, (3 / 2 + 1) / 4
+    note = rf.table(run, "rr", truth=weighted, weights="weight").note
+    assert f"new reaches {(new - popular) / (1 - popular):.0%} in rr" in note
+    # no line: another name, no ceiling, an order that changes nothing, segments
+    for frame, label, options in (
+        (run.with_columns(pl.col("model").replace("popular", "pop")), "rr", {}),
+        (run, "err", {}),
+        (run, "recall", {}),
+        (run.with_columns(country=1), "rr", {"by": "country"}),
+    ):
+        assert "Of the way" not in rf.table(frame, label, truth=truth, **options).note
+    lower = rf.table(run, "e", "mean_hit_rank", truth=truth).note
+    assert "Of the way" not in lower

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import polars as pl
 
-from rankframe._evaluation import reduction
+from rankframe._evaluation import group_means, reduction
 from rankframe._evaluation.values import Values
 from rankframe._request import labels, registry
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question
-from rankframe._request.registry import Reading
 from rankframe._tables import guards
 from rankframe._tables.judgment import Joined
 from rankframe._tables.table import Tables
@@ -20,53 +20,84 @@ from rankframe._vocabulary import scope_rows, terms
 from rankframe.errors import Problem, option
 
 
-def check(metric: RequestedMetric, reading: Reading, tables: Tables) -> None:
+def check(metric: RequestedMetric, tables: Tables) -> None:
     """Check that a metric has an expectation in random order, and that the best order is known."""
-    positions = [] if (why := _why_none(metric, reading, tables)) else _positions(metric)
-    if positions:
-        why = f"it reads {positions[0]!r}, which has no exact expectation in random order"
-    if why:
+    if why := why_none(metric, tables):
         msg = (
             f"{option('chance', value=True)}: metric {metric.name!r} has none: {why}: leave it out"
         )
         raise ValueError(Problem(msg))
-    labels.direction_of(metric)
 
 
-def _why_none(metric: RequestedMetric, reading: Reading, tables: Tables) -> str:
+def why_none(metric: RequestedMetric, tables: Tables) -> str:
+    """Say why a metric has no chance and no ceiling; empty if it has."""
+    has_subtopics, why = tables.has_subtopics, ""
+    reading = registry.reading_of(metric.reads, has_subtopics=has_subtopics, inputs=tables.beside)
     if metric.is_of_all_lists:
-        return "it is one number for all lists"
-    if not metric.per_user and metric.over_users.epsilon is not None:
-        return "a geometric mean has no exact expectation"
-    if tables.has_subtopics and reading.scope == "subtopic":
-        return "which order of subtopics is the best is not known"
-    if reading.lists_alone or metric.distribution is not None:
-        return "it reads no grade of an item, by which an order is the best"
-    return ""
-
-
-def _positions(metric: RequestedMetric) -> list[str]:
-    """Name the columns that a metric reads, in its form under ties, and that need one rank."""
-    of_ranks = [name for name, column in registry.COLUMNS.items() if column.in_ties == "ranks"]
-    return sorted(n for n in labels.in_ties(metric).reads if n.partition("(")[0] in of_ranks)
+        why = "it is one number for all lists"
+    elif not metric.per_user and metric.over_users.epsilon is not None:
+        why = "a geometric mean has no exact expectation"
+    elif reading.scope == "subtopic":
+        why = "which order of subtopics is the best is not known"
+    elif reading.lists_alone or metric.distribution is not None:
+        why = "it reads no grade of an item, by which an order is the best"
+    elif metric.traits.higher_is_better is None:
+        why = "neither direction is declared better"
+    else:
+        of_ranks = [name for name, column in registry.COLUMNS.items() if column.in_ties == "ranks"]
+        reads = sorted(labels.in_ties(metric).reads)
+        if name := next((name for name in reads if name.partition("(")[0] in of_ranks), None):
+            why = f"it reads {name!r}, which has no exact expectation in random order"
+    return why
 
 
 def with_chance(values: Values, question: Question) -> Values:
     """Add what a random order of each list gives, and what its ideal order gives, if requested."""
     if not question.settings.chance:
         return values
-    metrics = {metric.name: metric for metric in question.requested}
+    return _with_orders(values, question.requested, ("chance", "ceiling"))
+
+
+def reach(values: Values, name: str, floor: object) -> dict[object, float]:
+    """Return how far each system is from a floor to the best order of its own lists, as a share.
+
+    Only those between the two have one, in a metric that has a ceiling.
+    """
+    metric, joined = next((m for m in values.requested if m.name == name), None), values.joined
+    if metric is None or joined is None or len(values.by) != 1:
+        return {}
+    if values.settings.average != "users" or joined.tables.tied or why_none(metric, joined.tables):
+        return {}
+    alone = values._replace(requested=[metric], system_metrics=None)
+    means = group_means.means_of_groups(_with_orders(alone, [metric], ("ceiling",)), values.by)
+    rows = means.select(*values.by, name, f"{name}_ceiling").drop_nulls().collect().rows()
+    low = next((value for system, value, _ in rows if system == floor), None)
+    if low is None:
+        return {}
+    sign = 1 if metric.traits.higher_is_better else -1
+    return {
+        system: (value - low) / (best - low)
+        for system, value, best in rows
+        if sign * low < sign * value < sign * best
+    }
+
+
+def _with_orders(
+    values: Values, metrics: Sequence[RequestedMetric], orders: Sequence[str]
+) -> Values:
+    """Add the values of the lists in other orders, behind those of each metric."""
     rows, requested = values.rows, [*values.requested]
-    for end, tied in (("chance", True), ("ceiling", False)):
-        added: list[RequestedMetric] = []
-        for metric in metrics.values():
+    for end in orders:
+        tied, added = end == "chance", list[RequestedMetric]()
+        for metric in metrics:
             form, name = labels.in_ties(metric) if tied else metric, f"{metric.name}_{end}"
             added.append(replace(form, name=name, expr=form.expr.alias(name)))
         labels.check_names([*requested, *added], values.keys)
         other = reduction.reduced(reordered(values.source, tied=tied), added).rows
         # a user of whom only the value is known has no list, or a value for undefined ones
         own = [
-            pl.coalesce(n.name, name).alias(n.name) for name, n in zip(metrics, added, strict=True)
+            pl.coalesce(new.name, metric.name).alias(new.name)
+            for metric, new in zip(metrics, added, strict=True)
         ]
         rows = rows.join(other, on=values.keys, how="left").with_columns(own)
         requested += added
@@ -74,9 +105,8 @@ def with_chance(values: Values, question: Question) -> Values:
     requested.sort(key=lambda m: places.get(m.name, places.get(m.name.rpartition("_")[0], 0)))
     types = rows.collect_schema()
     flag = guards.flag(rows, pl.any_horizontal(*reduction.infinite(types, values.keys)))
-    checks = values.checks.with_more(
-        [flag], partial(reduction.raise_not_finite, rows, values.source)
-    )
+    raiser = partial(reduction.raise_not_finite, rows, values.source)
+    checks = values.checks.with_more([flag], raiser)
     return values._replace(requested=requested, rows=rows, types=types, checks=checks)
 
 

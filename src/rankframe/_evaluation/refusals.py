@@ -27,7 +27,7 @@ def refuse(question: Question, tables: Tables) -> None:
         if metric.is_own:
             _check_missed_items(metric, reading, tables)
         if settings.chance:
-            chance.check(metric, reading, tables)
+            chance.check(metric, tables)
         if settings.unjudged == "bounds" and tables.has_subtopics:
             _check_no_subtopics(metric)
     of_all = [metric.name for metric in question.requested if metric.is_of_all_lists]

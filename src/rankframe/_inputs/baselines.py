@@ -90,29 +90,23 @@ def baselines(
     """
     k = keywords.whole_number("k", k)
     seed = keywords.whole_number("seed", seed, least=0)
-    people = users if adapters.is_frame(users) else None
-    names = {"history": history, "users": people, "exclude": exclude}
-    ids = column_roles.with_ids(cast("Columns", columns), (), names)
+    frames: dict[str, Frame] = {"history": history}
+    frames |= {} if exclude is None else {"exclude": exclude}
+    frames |= {"users": users} if adapters.is_frame(users) else {}
+    ids = column_roles.with_ids(cast("Columns", columns), (), frames)
     user, item = keywords.user_of(ids), ids.get("item", "item")
     rules.raise_if_taken("baselines", ("model", "rank"), (user, item))
-    if people is None:
-        people = _listed(users, user)
-    named: dict[str, Frame | None] = {"history": history, "users": people, "exclude": exclude}
+    if "users" not in frames:
+        frames["users"] = _listed(users, user)
     stub = Table("history", pl.LazyFrame(), pl.Schema(), [], user, item)
-    tables = {
-        name: readers.read_beside(name, frame, stub, ids)
-        for name, frame in named.items()
-        if frame is not None
-    }
-    flags = [
-        flag
-        for table in tables.values()
-        for flag in guards.rule_flags(table.frame, list(side_tables.rules_of(table)), empty=True)
-    ]
+    tables = {name: readers.read_beside(name, of, stub, ids) for name, of in frames.items()}
+    flags: list[pl.LazyFrame] = []
+    for table in tables.values():
+        flags += guards.rule_flags(table.frame, list(side_tables.rules_of(table)), empty=True)
     runs = _runs(_of_common_types(tables), user, item, k, seed)
     run = guards.guarded(runs, flags, partial(side_tables.raise_beside, tables))
     order = ["model", user, "rank"]
-    return adapters.to_caller_type(run, like=history, beside=[people, exclude], sort=order)
+    return adapters.to_caller_type(run, like=history, beside=frames.values(), sort=order)
 
 
 def _listed(users: Any, user: str) -> pl.DataFrame:

@@ -21,8 +21,9 @@ from rankframe._comparison import (
     summaries,
     trials,
 )
+from rankframe._comparison.notes import Nouns
 from rankframe._comparison.trials import Correction, Test, Trial
-from rankframe._evaluation import averages, evaluation, user_columns
+from rankframe._evaluation import averages, chance, evaluation, user_columns
 from rankframe._report import tabular
 from rankframe._report.tabular import Cell, Grid
 from rankframe._request import keywords, labels
@@ -42,6 +43,8 @@ _SCHEMA = {
 }
 _SHOWN, _PLACE, _LOOK = (f"{labels.PREFIX}{name}" for name in ("shown", "place", "look"))
 _MARKS: Mapping[Literal["better", "worse"], str] = {"better": "†", "worse": "‡"}
+#: The system from which the way to the ceiling is measured, as ``runs.baselines`` calls it.
+FLOOR = "popular"
 #: Notes of a comparison that the line below the table has already.
 _SAID = (
     *("effective_users", "one_cluster", "clusters", "few_clusters", "no_list", "primary"),
@@ -134,7 +137,9 @@ def table(
         underlined. ``.note`` is what stands below it: the test and its correction, the number of
         users, the effective number with ``weights``, the number of clusters with ``cluster``, the
         systems without a list for at least 5% of the users, and a line per metric of other notes of
-        ``compare``, with a * at their cells. ``.frame`` (polars) has one row per system and metric:
+        ``compare``, with a * at their cells; beside a system ``popular`` (``runs.baselines``), how
+        far the others are from it to the ceiling of ``evaluate``'s ``chance``. ``.frame`` (polars)
+        has one row per system and metric:
         the system, segments…, ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null
         without ``interval``), ``p_adjusted``, ``higher_is_better`` (null for a metric without a
         direction), ``best``, ``better`` and ``worse``, which are true for means marked † and ‡,
@@ -212,6 +217,8 @@ def table(
     keys = [*values.by[1:], *values.by[:1]]
     renamed = result.with_columns(pl.col("metric").replace(named))
     more = [f"{tabular.NOTE} {line}." for line in lines_of_notes(renamed, keys)]
+    decides = primary if primary is not None else values.all_requested[0].name
+    more += reach(values, decides, means, notes.USERS)
     after = [f" {'; '.join(missed)}." if missed else "", *more]
     is_tested = tested is not None and tested["p_value"].count() > 0
     is_tested |= result["letters"].count() > 0
@@ -396,6 +403,22 @@ def lines_of_notes(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
             before = rest
         metrics.setdefault("; ".join(parts), []).append(metric)
     return [f"{_listed(of)}: {text}" for text, of in metrics.items()]
+
+
+def reach(values: Values, name: str, means: pl.DataFrame, nouns: Nouns) -> list[str]:
+    """Say how far each system is from a run called popular to its ceiling, if there is one."""
+    if not values.by or FLOOR not in means[values.by[0]].cast(pl.String):
+        return []
+    shares, words = chance.reach(values, name, FLOOR), notes.templates("tables")
+    texts = [
+        nouns.write(words["reach_of_one"], system=sentences.name_in_note(of), share=shares[of])
+        for of in means[values.by[0]].unique(maintain_order=True)
+        if of in shares
+    ]
+    if not texts:
+        return []
+    line = nouns.write(words["reach"], floor=FLOOR, shares=numerals.listed(texts), metric=name)
+    return [f"{line}."]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -278,4 +278,6 @@ def _notes(numbers: Numbers) -> list[str]:
     left = notes.without(results.unsaid(table), ["small_effect"])
     names = [numbers.call.by] if len(numbers.systems) > _PAIR else []
     lines = results.lines_of_notes(table.with_columns(notes.in_words(left, numbers.nouns)), names)
-    return [f"{line}." for line in lines]
+    values = numbers.values.only([numbers.decides])
+    reach = results.reach(values, numbers.decides, numbers.means, numbers.nouns)
+    return [*(f"{line}." for line in lines), *reach]
