@@ -1271,7 +1271,7 @@ def doors() -> list[Refusal]:
         Refusal(
             "num_retrieved, chance=True",
             lambda: rf.evaluate(RUN, "num_retrieved", truth=TRUTH, chance=True),
-            "chance=True: metric 'num_retrieved' has none: it reads no grade of an item, by which an order is the best: leave it out",
+            "chance=True: metric 'num_retrieved' has none: neither direction is declared better: leave it out",
         ),
         Refusal(
             "baselines with a user of text, and integers in the history",

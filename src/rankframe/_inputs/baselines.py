@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack, cast
@@ -111,10 +112,9 @@ def baselines(
 
 def _listed(users: Any, user: str) -> pl.DataFrame:
     """Make a frame of users in a list."""
-    try:
-        values = pl.Series(user, [*users] if isinstance(users, Mapping) else users)
-    except (TypeError, pl.exceptions.PolarsError):
-        values = None
+    values = None
+    with suppress(TypeError, pl.exceptions.PolarsError):
+        values = pl.Series(user, [*users] if adapters.is_dict(users) else users)
     if values is None or isinstance(users, str):
         msg = (
             f"users must be a frame with the column {user!r}, a Series or a list of users, not "
@@ -163,8 +163,8 @@ def _runs(
         return rows.select(user, item, rank=place).filter(pl.col("rank") <= k)
 
     first = _with_range(wanted, pl.col(_NEED), _NUMBER)
-    own = had.join(wanted, on=user, how="semi").group_by(user, item)
-    own = own.agg(pl.len().cast(pl.Int64).alias(_ROWS)).join(items, on=item)
+    own = had.join(wanted, on=user, how="semi")
+    own = own.group_by(user, item).agg(pl.len().cast(pl.Int64).alias(_ROWS)).join(items, on=item)
     drawn = _drawn(wanted, user, seed)
     runs = {
         "popular": lists(first.join(items, on=_NUMBER), [_number]),
