@@ -28,7 +28,6 @@ _SHARE, _DIVISOR = f"{labels.PREFIX}share_of_", f"{labels.PREFIX}divisor_of_"
 
 def divisors(joined: Joined, requested: Sequence[RequestedMetric]) -> list[RequestedMetric]:
     """Return what the values of users are divided by, if they are pooled and it is no constant."""
-    check(requested, joined.tables.settings, joined)
     metrics: list[RequestedMetric] = []
     for metric, divisor in of_users(requested, joined.tables.settings, joined):
         name, has_relevant = divisor_name(metric.name), pl.col("relevant").any()
@@ -41,10 +40,9 @@ def divisors(joined: Joined, requested: Sequence[RequestedMetric]) -> list[Reque
 def with_average(values: Values, question: Question) -> Values:
     """Give each user the weights of a pooled mean, or the group whose mean is averaged."""
     settings = values.settings
+    pooled = of_users(values.requested, settings, values.joined)
     if settings.average == "users":
         return values
-    if values.joined is None:  # ready values
-        check(values.requested, settings, None)
     if settings.averaged_by is not None:
         *by, column = values.by
         user = pl.struct(column, values.user).alias(values.user)
@@ -53,15 +51,15 @@ def with_average(values: Values, question: Question) -> Values:
     weight = 1.0 if values.weights is None else pl.col(WEIGHT)
     columns: dict[str, pl.Expr] = {}
     names = {metric.name for metric in question.requested}
-    for metric, divisor in of_users(values.requested, settings, values.joined):
+    for metric, divisor in pooled:
         name = metric.name
         own = divisor_name(name if name in names else name.rpartition("_")[0])  # that of chance
         of_user = pl.col(own).fill_null(divisor.unmet or 0).cast(pl.Float64) * weight
         is_defined = pl.col(name).is_not_null()
         columns[name] = pl.when(is_defined).then(of_user).alias(divisor_name(name))
     rows = values.rows.with_columns(columns.values())
-    pooled = {name: divisor_name(name) for name in columns}
-    return values._replace(rows=rows, pooled=pooled, checks=values.checks.with_more(()))
+    weights = {name: divisor_name(name) for name in columns}
+    return values._replace(rows=rows, pooled=weights, checks=values.checks.with_more(()))
 
 
 def divisor_name(metric: str) -> str:
@@ -98,7 +96,8 @@ def shares_of(values: Values, by: Sequence[str]) -> list[pl.Expr]:
 def of_users(
     requested: Sequence[RequestedMetric], settings: Settings, joined: Joined | None
 ) -> list[tuple[RequestedMetric, Divisor]]:
-    """Return the metrics whose pooled mean has weights, with their divisors."""
+    """Return the metrics whose pooled mean has weights, with their divisors; check all metrics."""
+    _check(requested, settings, joined)
     pairs: list[tuple[RequestedMetric, Divisor]] = []
     for metric in requested if settings.average == "pooled" else ():
         if metric.over_users.aggregate == "sum":
@@ -117,7 +116,7 @@ def of_users(
     return pairs
 
 
-def check(requested: Sequence[RequestedMetric], settings: Settings, joined: Joined | None) -> None:
+def _check(requested: Sequence[RequestedMetric], settings: Settings, joined: Joined | None) -> None:
     """Check that metrics have such a mean, and that its name is no column."""
     average, pools = option("average", settings.average), settings.average == "pooled"
     if settings.average == "users":
