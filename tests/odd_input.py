@@ -1115,6 +1115,23 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             "log: no mean of 'map'; its metrics are 'rr'",
         ),
         Refusal(
+            "over= names no column",
+            lambda: rf.summarize(given(RUN), "rr", truth=given(TRUTH), over="seed"),
+            "run: no column 'seed' for over=; it has 'user', 'item', 'rank'",
+        ),
+        Refusal(
+            "over= and by= name one column",
+            lambda: rf.summarize(given(run), "rr", truth=given(TRUTH), by="day", over="day"),
+            "over='day': this column names systems or segments: over= is of the training runs of one "
+            "system, such as 'seed'",
+        ),
+        Refusal(
+            "over= and a metric of all lists",
+            lambda: rf.summarize(given(run), "gini(of=shown)@2", truth=given(TRUTH), over="day"),
+            "over='day': metric 'gini(of=shown)@2' is no mean over users: evaluate it for each run, "
+            "by='day'",
+        ),
+        Refusal(
             "as_dict(undefined=0.0)",
             lambda: rf.as_dict(given(means), undefined=0.0),  # type: ignore[arg-type]
             "undefined must be one of 'nan', 'omit', not 0.0",

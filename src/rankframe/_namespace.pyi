@@ -396,6 +396,7 @@ class RankFrame(Generic[FrameT]):
         resamples: int = ...,
         seed: int = ...,
         cluster: str | None = ...,
+        over: str | None = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def compare(
@@ -415,6 +416,7 @@ class RankFrame(Generic[FrameT]):
         seed: int = ...,
         cluster: str | None = ...,
         paired: bool = ...,
+        over: str | None = ...,
         details: bool = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
@@ -485,6 +487,7 @@ class RankFrame(Generic[FrameT]):
         seed: int = ...,
         cluster: str | None = ...,
         paired: bool = ...,
+        over: str | None = ...,
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> rankframe._report.results.ResultsTable: ...
     def check(

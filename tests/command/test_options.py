@@ -79,6 +79,25 @@ def test_options_are_keywords(verb, words, options):
 
 
 @pytest.mark.usefixtures("folder")
+def test_training_runs_are_repetitions():
+    runs = {
+        name: pl.concat(
+            run.with_columns(rank=(pl.col("user") + seed) % (3 + seed) + 1, seed=seed)
+            for seed in (1, 2, 3)
+        )
+        for name, run in RUNS.items()
+    }
+    for name, run in runs.items():
+        run.write_csv(f"{name}.csv")
+    call = "compare old.csv new.csv truth.csv -m rr --over seed --out out.parquet"
+    assert main(call.split()) == 0
+    want = rf.compare(runs, "rr", truth=TRUTH, over="seed")
+    got = pl.read_parquet("out.parquet").select(want.columns)
+    assert_frame_equal(got, want, check_dtypes=False)
+    assert "3 runs of new, 3 of old" in want["note"].item()
+
+
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     "words",
     [

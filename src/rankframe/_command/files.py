@@ -182,8 +182,8 @@ def _are_alike(name: str, schemas: Sequence[pl.Schema]) -> bool:
 
 def ids_of(arguments: argparse.Namespace, columns: Columns) -> list[str]:
     *more, user = arguments.user or [keywords.user_of(columns)]
-    average = getattr(arguments, "average", None)
-    groups = [average] if average not in (None, "users", "pooled") else []
+    average, over = getattr(arguments, "average", None), getattr(arguments, "over", None)
+    groups = [name for name in (average, over) if name not in (None, "users", "pooled")]
     return [user, columns.get("item", "item"), *more, *arguments.by, *groups]
 
 

@@ -275,7 +275,7 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
     _add_repeated(bounds, "--systems", "SYSTEM", "fail if it did not come; repeat for more")
     baseline = "compare with this system (default: the first run, unless there are floors alone)"
     _add_systems(ask, baseline, "decision")
-    names = [name for name in _TEST if name not in ("margin", "primary")]
+    names = [name for name in _TEST if name not in ("margin", "primary", "over")]
     _add_test(ask, names, test=(get_args(GateTest), "the test"))
     _add_conventions(ask, average=False)
     _add_provenance(_add_output(ask))
@@ -314,6 +314,7 @@ _TEST: Mapping[str, Option] = {
     "resamples": ("N", "number of resamples"),
     "seed": ("N", "seed of the resamples"),
     "cluster": ("COL", "column of the truth: users with the same value depend on each other"),
+    "over": ("COL", "column of the training runs of each system, such as seed"),
 }
 
 
@@ -380,7 +381,7 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
     _add(page, {"--queries": ("FILE", "the texts of the queries, one row per query")})
     _add_systems(pairs, "compare with this system (default: the first run)")
     pairs.set_defaults(json=False, outputs=(".html", ".htm"))
-    _add_test(pairs)
+    _add_test(pairs, [name for name in _TEST if name != "over"])
     _add_conventions(pairs, average=False)
     _add_files(pairs)
 

@@ -42,6 +42,7 @@ from rankframe._tables import adapters, run_dicts
 from rankframe.errors import Problem, keyword, option
 
 if TYPE_CHECKING:
+    from rankframe._comparison.run_variance import RunError
     from rankframe._comparison.statistics import Advance, Array
 
 _COMPARISON = {
@@ -82,6 +83,7 @@ def compare(
     seed: int = 0,
     cluster: str | None = None,
     paired: bool = True,
+    over: str | None = None,
     details: bool = False,
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
@@ -133,6 +135,10 @@ def compare(
     paired
         False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
         by Welch's t of all users of each; users in both count with their covariance.
+    over
+        A column of the run, such as ``"seed"``, whose values are training runs of one system for
+        the same users: each user's value is the mean over runs, and users and runs are two sources
+        of error. With ``test="t"`` only, and without ``margin`` and ``total``.
     details
         True: return all columns, such as both means.
     **options
@@ -211,6 +217,16 @@ def compare(
     form. A margin of ``"1%"`` tests new − 0.99 · old and new − 1.01 · old, per user, whose
     baseline must be above 0; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987.
 
+    With ``over``, SE² is that of the users' differences, plus Σ (s² − r)/m, if it is above 0: s² is
+    the variance of the means of a system's m runs, and r what it would be if runs differed by their
+    users alone, the mean square of user × run, divided by the users. Degrees of freedom are
+    Satterthwaite's, with s² for each term, and at least those of the fewest runs. The larger p and
+    the farther ends of this and of the test of users alone count. A user counts who has a value in
+    every run of both systems; one whose list is missing from a run scores 0 there, as everywhere.
+    For a system with a single run, s² − r is pooled from the runs of all systems; if no system has
+    several, the test is of users alone. ``note`` says so. R. L. Brennan, *Generalizability Theory*,
+    2001; F. E. Satterthwaite, *Biometrics Bulletin* 2, 1946.
+
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
@@ -239,6 +255,7 @@ def compare(
         cluster,
         total,
         paired,
+        over,
     )
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="compare")
     question = ask_systems(
@@ -279,7 +296,11 @@ def ask_systems(
 ) -> Question:
     """Ask for the values of systems, whose column comes first in ``by``."""
     settings = keywords.read_options(
-        options, cluster=trial.cluster, counts=counts, takes_average=takes_average
+        options,
+        cluster=trial.cluster,
+        over=trial.over,
+        counts=counts,
+        takes_average=takes_average,
     )
     return ready_values.ask(frame, metrics, truth, by, settings, per_user=per_user)
 
@@ -324,7 +345,9 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
         msg = f"{option('test', test)} has no weighted form: take 't' or 'randomization'"
         raise ValueError(Problem(msg))
     if values.in_groups:
-        _check_groups(trial, values)
+        _check_plain(trial, f"{option('average', values.settings.average)}, means of groups")
+    if trial.over is not None:
+        _check_plain(trial, f"{option('over', trial.over)}, several training runs")
     if values.cluster is not None and test == "sequential":
         msg = (
             f"{option('test', test)} takes users for independent: with {option('cluster')}, take "
@@ -358,9 +381,9 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
     )
 
 
-def _check_groups(trial: Trial, values: Values) -> None:
-    """Check that the mean of groups is compared by t, of pairs, and without a margin."""
-    plain, average = Trial(), option("average", values.settings.average)
+def _check_plain(trial: Trial, of: str) -> None:
+    """Check that a mean of groups or of runs is compared by t, of pairs, and without a margin."""
+    plain = Trial()
     for name, cure in {
         "test": "take 't'",
         "margin": "leave it out",
@@ -368,7 +391,7 @@ def _check_groups(trial: Trial, values: Values) -> None:
     }.items():
         value = getattr(trial, name)
         if value != getattr(plain, name):
-            msg = f"{option(name, value=value)} has no form for {average}, means of groups: {cure}"
+            msg = f"{option(name, value=value)} has no form for {of}: {cure}"
             raise ValueError(Problem(msg))
 
 
@@ -621,7 +644,7 @@ def _numbers_of(
     of_recall = {name: summaries.notes_of_recall(values, m) for name, m in metrics.items()}
     bounded = margins.test_margins(pairs, tested, trial, values.requested)
     for place, (pair, within) in enumerate(zip(pairs, bounded, strict=True)):
-        numbers, of_mean = pair_tests.numbers(pair), statistics.estimate(pair.sample)
+        numbers, of_mean = pair_tests.numbers(pair), pair_tests.estimate(pair)
         has_power = trial.test in trials.WITH_T
         ends = float(tested.outcome.low[place]), float(tested.outcome.high[place])
         shares, doubt = pair_tests.relative(pair, trial, ends, tested.reach)
@@ -633,6 +656,7 @@ def _numbers_of(
             *tested.notes[place],
             *notes_of_users(pair, weighted=averages.weight_of(values, pair.metric) is not None),
             *sentences.notes_of_lists(missed, len(pair.difference), names, least=0),
+            _note_of_runs(pair.runs, names),
             None if trial.undecided else margins.note_of_evidence(within),  # a gate says why
             doubt,
         ]
@@ -695,6 +719,15 @@ def notes_of_users(pair: Pair, *, weighted: bool) -> list[Note]:
     kind = "left_out_of_some" if pair.joint else "left_out"
     said += _left_out(kind, pair.left_out - pair.valueless, *counted)
     return said + _left_out("left_out_of_all", pair.valueless, *counted)
+
+
+def _note_of_runs(runs: RunError | None, systems: Sequence[object]) -> Note | None:
+    """Note how many runs are compared, and whether the variance of a single one is known."""
+    if runs is None or (1 in runs.numbers and not runs.is_pooled):
+        return None if runs is None else notes.note("one_run")
+    of = dict(zip(("system", "baseline"), map(sentences.name_in_note, systems), strict=True))
+    kind = "pooled_runs" if runs.is_pooled else "runs"
+    return notes.note(kind, number=runs.numbers[0], others=runs.numbers[1], **of)
 
 
 def _left_out(kind: str, number: int, users: int, left_out: int) -> list[Note]:

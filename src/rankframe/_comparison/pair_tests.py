@@ -24,6 +24,7 @@ from rankframe._request.labels import RequestedMetric
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
+    from rankframe._comparison.decision import Estimate
     from rankframe._comparison.statistics import Advance, Array, Outcome, Sample
 
 
@@ -46,7 +47,15 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
             few = _where_few_differ(outcome, place, pair, trial)
             if trial.undecided != "fail":  # there, the rule of the margin says what decides
                 said[place] = few or said[place]
+        if pair.runs is not None and pair.runs.variance:
+            statistics.widen(outcome, place, estimate(pair), trial.confidence)
     return Tested(outcome, outcome.p.copy(), said)
+
+
+def estimate(pair: Pair) -> Estimate:
+    """Estimate the mean difference, with the error of its users and of its training runs."""
+    of_users = statistics.estimate(pair.sample)
+    return of_users if pair.runs is None else pair.runs.added_to(of_users)
 
 
 def _undefined(pair: Pair) -> list[Note]:
@@ -193,7 +202,7 @@ def relative(
     if pair.undefined is None and trial.test != "sequential":
         baseline = pair.sample_with(pair.of_baseline)
         low, high = relative_differences.paired_interval(
-            pair.sample, baseline.values, trial.confidence, reach
+            pair.sample, baseline.values, trial.confidence, reach, pair.runs
         )
         if mean > 0 and not isnan(sum(ends)):
             least, greatest = (end / mean for end in ends)

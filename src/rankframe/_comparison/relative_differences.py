@@ -11,6 +11,7 @@ from rankframe._comparison import statistics
 from rankframe._comparison.decision import quantile
 
 if TYPE_CHECKING:
+    from rankframe._comparison.run_variance import RunError
     from rankframe._comparison.statistics import Array, Sample
 
 
@@ -29,7 +30,11 @@ class Moments(NamedTuple):
 
 
 def paired_interval(
-    difference: Sample, baseline: Array, confidence: float, reach: float | None = None
+    difference: Sample,
+    baseline: Array,
+    confidence: float,
+    reach: float | None = None,
+    runs: RunError | None = None,
 ) -> tuple[float, float]:
     """Fieller's interval of Σd/Σy: all e for which the t test finds no mean in d − e·y.
 
@@ -52,6 +57,11 @@ def paired_interval(
         float(factor * (first * second).sum()),
         float(factor * (second * second).sum()),
     )
+    if runs is not None and runs.variance:
+        freedom = float(runs.added_to(statistics.estimate(difference)).freedom)
+        more = runs.variance, -runs.of_baseline, runs.of_baseline
+        of_both = (of_users + of_runs for of_users, of_runs in zip(moments[2:], more, strict=True))
+        moments = Moments(*means, *of_both)
     return fieller(moments, float(quantile(confidence, freedom)) if reach is None else reach)
 
 

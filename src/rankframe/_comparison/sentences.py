@@ -72,6 +72,8 @@ def test_in_words(trial: Trial, compared: pl.DataFrame, nouns: Nouns) -> str:
     """Name the test of a comparison, and the exact one that was run in its place."""
     if not trial.paired:
         return "Welch's t test"
+    if trial.over is not None:
+        return nouns.write("t test over {users} and training runs")
     tested = compared.filter(pl.col("p_value").is_not_null())["note"]
     exact = [not notes.kinds(note).isdisjoint(trials.EXACT) for note in tested]
     if all(exact):

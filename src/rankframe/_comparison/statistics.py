@@ -185,6 +185,14 @@ def t_test(sample: Sample, confidence: float) -> Outcome:
     )
 
 
+def widen(outcome: Outcome, place: int, mean: Estimate, confidence: float) -> None:
+    """Take the larger p-value and the farther ends of an outcome and of a mean with more error."""
+    low, high = mean.interval(confidence)
+    outcome.p[place] = np.maximum(outcome.p[place], mean.p())
+    outcome.low[place] = np.minimum(outcome.low[place], low)
+    outcome.high[place] = np.maximum(outcome.high[place], high)
+
+
 def weighted_mean(values: Array, weights: Array | None) -> Array:
     """Take the mean over users, the rows."""
     if weights is None:

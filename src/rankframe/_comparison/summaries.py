@@ -12,7 +12,7 @@ import polars as pl
 
 from rankframe._comparison import decision, notes, sentences, trials
 from rankframe._comparison.notes import Note
-from rankframe._comparison.packages import np, statistics
+from rankframe._comparison.packages import np, run_variance, statistics
 from rankframe._comparison.trials import Correction, Resampling, Test, Trial
 from rankframe._evaluation import (
     averages,
@@ -20,6 +20,7 @@ from rankframe._evaluation import (
     group_means,
     ready_values,
     system_metrics,
+    training_runs,
     user_columns,
 )
 from rankframe._evaluation.values import Values
@@ -32,6 +33,7 @@ from rankframe._tables import adapters, run_dicts
 from rankframe.errors import Problem, RankingDataError, option
 
 if TYPE_CHECKING:
+    from rankframe._comparison.run_variance import RunError
     from rankframe._comparison.statistics import Advance, Array, Outcome, Places, Sample
 
 Method: TypeAlias = Literal["t", "auto"]
@@ -53,6 +55,8 @@ _SUMMARY = {
 SELECTED = pl.col("users") + pl.col("num_left_out").fill_null(0)
 #: Columns of a row of totals: one vote per group.
 _VOTES = {"groups": pl.Int64, "groups_mean": pl.Float64, "groups_std": pl.Float64}
+#: Columns of a row over training runs.
+RUNS = {"runs": pl.Int64, "runs_std": pl.Float64}
 _ORDER = "__rankframe_order"
 
 
@@ -69,6 +73,7 @@ def summarize(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
+    over: str | None = None,
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
@@ -105,6 +110,10 @@ def summarize(
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
+    over
+        A column of the run, such as ``"seed"``, whose values are training runs of one system for
+        the same users: each user's value is the mean over runs, and users and runs are two sources
+        of error of the interval.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
         ``rankframe.typing.StatisticsOptions``.
@@ -116,10 +125,11 @@ def summarize(
         ``num_left_out`` (those who count, by ``users=``, and have no value), ``mean``,
         ``num_missed`` (how many of both have no list, so that most metrics are 0 for them),
         ``min``, ``p10`` (a tenth of the values are lower), ``median``, ``max``, with ``total`` its
-        columns, ``std``, ``ci_low``, ``ci_high`` and ``note``, which explains why a number is null,
-        and reports how many users have no list if they are at least
-        5%. Counts such as ``num_hits`` are averaged. Intervals end at the metric's range, and
-        ``note`` says that one was cut.
+        columns, with ``over`` ``runs`` and ``runs_std`` (the number of training runs, and the
+        standard deviation of their means), ``std`` (over users), ``ci_low``, ``ci_high`` and
+        ``note``, which explains why a number is null, and reports how many users have no list if
+        they are at least 5%. Counts such as ``num_hits`` are averaged. Intervals end at the
+        metric's range, and ``note`` says that one was cut.
         With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
         effective number of users. With ``cluster``, it has the number of clusters. With
         ``"auto"``, ``note`` reports resamples without spread: these have no t statistic and are
@@ -169,6 +179,10 @@ def summarize(
     weights; the bootstrap draws whole clusters. J. G. MacKinnon, M. Ø. Nielsen and M. D. Webb, *J.
     Applied Econometrics* 38, 2023; see ``compare`` for their coverage.
 
+    With ``over``, other columns describe the users' means over runs, ``num_missed`` has users
+    without a list in one run or more, and an end of the interval is the farther one of that of
+    users alone and of Student's with the error of both, as in ``compare``.
+
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7], "rank": [1, 2, 4]})
@@ -185,7 +199,7 @@ def summarize(
     """
     frame, by, options = run_dicts.as_frame(frame, by, options)
     settings = keywords.read_options(
-        options, cluster=cluster, counts=["missed"], takes_average=True
+        options, cluster=cluster, over=over, counts=["missed"], takes_average=True
     )
     describe = partial(
         summary_of,
@@ -227,7 +241,7 @@ def summary_of(
     keywords.check_choice("method", method, get_args(Method))
     resampling = read_resampling(resamples, seed)
     check_values(values, total=total, least=1)
-    schema = result_schema(verb, values, _columns(total=total))
+    schema = result_schema(verb, values, _columns(values, total=total))
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
         check_rows(rows, values)
@@ -258,7 +272,7 @@ def summary_of(
 def description_of(values: Values) -> pl.LazyFrame:
     """Plan a summary without intervals and notes, which needs no SciPy."""
     check_numbers(values)
-    schema = result_schema("summarize", values, _SUMMARY)
+    schema = result_schema("summarize", values, _columns(values, total=False))
     empty = {n: pl.lit(None, dtype=_SUMMARY[n]) for n in ("ci_low", "ci_high", "note")}
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
@@ -326,13 +340,12 @@ def _with_lists(
     return pl.concat([summary, rows]).sort(*values.by, in_requested_order(metrics.names))
 
 
-def _columns(*, total: bool) -> dict[str, Any]:
+def _columns(values: Values, *, total: bool) -> dict[str, Any]:
     """Name the columns of a summary besides those of ``by``."""
-    if not total:
-        return dict(_SUMMARY)
+    more = {**(_VOTES if total else {}), **(RUNS if values.settings.over is not None else {})}
     last = {name: _SUMMARY[name] for name in ("std", "ci_low", "ci_high", "note")}
     first = {name: dtype for name, dtype in _SUMMARY.items() if name not in last}
-    return {**first, **_VOTES, **last}
+    return {**first, **more, **last}
 
 
 class Sampled(NamedTuple):
@@ -342,6 +355,7 @@ class Sampled(NamedTuple):
     method: Chosen
     notes: list[Note]
     limits: tuple[float, float] = (-inf, inf)  # of the metric
+    runs: RunError | None = None
 
 
 def sampled(
@@ -385,6 +399,10 @@ def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resamp
             part = statistics.in_matrices(of_method, reduce, advance)
             for into, values in zip(outcome, part, strict=True):
                 into[places] = values
+    for place, sample in enumerate(samples):
+        if sample.runs is not None and sample.runs.variance:
+            of_mean = sample.runs.added_to(statistics.estimate(sample.sample))
+            statistics.widen(outcome, place, of_mean, confidence)
     return outcome
 
 
@@ -482,7 +500,13 @@ def _sampled(
         sample = sample._replace(values=column[:0], weights=None)
     elif of_group is not None:
         counted += sentences.notes_of_clusters(of_users, sample)
-    return Sampled(sample, of_sample, [*why, *counted, *reasons], limits)
+    runs = None
+    if of_runs := training_runs.values_of_runs(group.rows, metric.name):
+        columns = [group.rows.select(run).to_series().to_numpy() for run in of_runs]
+        kept = [_sample(of_run, group)[0].values for of_run in columns]
+        runs = run_variance.error_of(np.stack(kept)[:, :, None], [0], of_users.weights, of_group)
+        counted += [notes.note("one_run")] * (runs.numbers == [1])
+    return Sampled(sample, of_sample, [*why, *counted, *reasons], limits, runs)
 
 
 #: Methods that need no spread.
@@ -564,7 +588,7 @@ def _describe(rows: pl.DataFrame, values: Values, by: Sequence[str]) -> pl.DataF
     for place, metric in enumerate(values.requested):
         weight = averages.weight_with_shares(values, metric.name)
         columns = [*_numbers(metric, values.user, weight), pl.lit(place).alias(_ORDER)]
-        columns.append(missed)
+        columns += [missed, *_of_runs(rows, metric, values)]
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
     if not tables:
         return pl.DataFrame(schema=result_schema("summarize", values, _SUMMARY))
@@ -600,6 +624,17 @@ def _numbers(metric: RequestedMetric, user: str, weight: str | None) -> list[pl.
         value.median().alias("median"),
         value.max().alias("max"),
     ]
+
+
+def _of_runs(rows: pl.DataFrame, metric: RequestedMetric, values: Values) -> list[pl.Expr]:
+    """Count the training runs, and take the standard deviation of their means."""
+    if values.settings.over is None:
+        return []
+    weight = averages.weight_of(values, metric.name)
+    mean = pl.Expr.mean if weight is None else group_means.by_weight(weight)
+    means = [mean(run) for run in training_runs.values_of_runs(rows, metric.name)]
+    of_runs = pl.concat_list([pl.lit(None, pl.Float64), *means]).list.drop_nulls()
+    return [of_runs.list.len().cast(pl.Int64).alias("runs"), of_runs.list.std().alias("runs_std")]
 
 
 def _column(group: pl.DataFrame, metric: RequestedMetric) -> Array:
@@ -759,6 +794,11 @@ def check_values(values: Values, *, total: bool, least: int) -> None:
     """Check metrics; for a total, that there are groups, and that every metric can be combined."""
     check_numbers(values)
     keywords.check_total(values.by[least - 1 :], total=total)
+    if total and values.settings.over is not None:
+        msg = (
+            f"{option('total', value=True)} has no form for {option('over', values.settings.over)}"
+        )
+        raise ValueError(Problem(f"{msg}, several training runs: leave it out"))
     if total and values.system_metrics is not None:
         name = values.system_metrics.requested[0].name
         msg = (

@@ -11,14 +11,15 @@ import polars as pl
 
 from rankframe._comparison import notes, summaries, trials
 from rankframe._comparison.notes import Note
-from rankframe._comparison.packages import np, statistics
+from rankframe._comparison.packages import np, run_variance, statistics
 from rankframe._comparison.trials import Trial
-from rankframe._evaluation import averages, user_columns
+from rankframe._evaluation import averages, training_runs, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._tables import rules
 from rankframe.errors import Problem, RankingDataError, option
 
 if TYPE_CHECKING:
+    from rankframe._comparison.run_variance import RunError
     from rankframe._comparison.statistics import Array, Bits, Outcome, Places, Sample
 
 
@@ -51,6 +52,7 @@ class Matrix(NamedTuple):
     left_out: int | None = None  # of a complete matrix: users without values in all systems
     valueless: int = 0  # of these, users without a value in any system
     averaged: Places | None = None  # the group of each user, if the mean is that of groups
+    runs: Array | None = None  # of each training run, user and system
 
 
 class Place(NamedTuple):
@@ -83,6 +85,7 @@ class Pair(NamedTuple):
     joint: bool = False  # the users are those of all systems
     unserved: Bits | None = None  # users without a list of both; None if there is none
     averaged: Places | None = None  # the group of each user, if the mean is that of groups
+    runs: RunError | None = None  # what the training runs add to the error
 
     def sample_with(self, values: Array) -> Sample:
         """Take other values of the users as the differences are taken."""
@@ -303,7 +306,14 @@ def _matrices_of(
             weights = (
                 _of_both(weights, metric.name, users[values.user]) if trial.paired else weights
             )
-        yield matrix(metric=metric.name, values=of_rows(metric.name, nan), weights=weights)
+        of_runs = [
+            arranged(rows.select(run).to_series().to_numpy()[at], nan)
+            for run in training_runs.values_of_runs(rows, metric.name)
+        ]
+        runs = np.stack(of_runs) if of_runs else None
+        yield matrix(
+            metric=metric.name, values=of_rows(metric.name, nan), weights=weights, runs=runs
+        )
 
 
 def _of_both(weights: Array, metric: str, users: pl.Series) -> Array:
@@ -402,6 +412,9 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
     averaged = None if matrix.averaged is None else matrix.averaged[kept]
     if averaged is not None:
         weights = statistics.shares_of_groups(averaged, weights)
+    runs = None
+    if matrix.runs is not None:
+        runs = run_variance.error_of(matrix.runs[:, kept], place[2:], weights, clusters)
     lists = [] if matrix.missed is None else [matrix.missed[kept, at] for at in place[2:]]
     if users is not None and number:
         users, columns = users[kept], [of_system, of_baseline, change, *lists]
@@ -430,6 +443,7 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
         joint=matrix.left_out is not None,
         unserved=_unserved(*lists) if lists else None,
         averaged=averaged,
+        runs=runs,
     )
 
 

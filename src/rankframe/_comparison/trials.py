@@ -104,6 +104,7 @@ class Trial(NamedTuple):
     cluster: str | None = None
     total: bool = False
     paired: bool = True
+    over: str | None = None
     widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
     margins: Mapping[str, Bound] = MappingProxyType({})  # of each metric that has one, likewise
     undecided: Undecided | None = None  # of a gate: what becomes of what is not shown

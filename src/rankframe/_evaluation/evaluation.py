@@ -20,6 +20,7 @@ from rankframe._evaluation import (
     ranges,
     reduction,
     refusals,
+    training_runs,
     user_choice,
     user_columns,
 )
@@ -421,8 +422,9 @@ def user_values(question: Question) -> Values:
     if question.columns is not None:
         from rankframe._evaluation import ready_values
 
-        return averages.with_average(ready_values.values_of(question), question)
-    return in_groups(plan_values(question))
+        values = averages.with_average(ready_values.values_of(question), question)
+        return training_runs.merged(values)
+    return training_runs.merged(in_groups(plan_values(question)))
 
 
 def in_groups(values: Values) -> Values:

@@ -37,6 +37,10 @@ def ask(
 ) -> Question:
     """Ask for metrics of tables, or, without items and truth, for columns of a table of values."""
     names = has = adapters.column_names(frame, "judged table")
+    if settings.over is not None and settings.over not in names:
+        columns_of_run = ", ".join(map(repr, names))
+        msg = f"run: no column {settings.over!r} for {option('over')}; it has {columns_of_run}"
+        raise RankingDataError(msg)
     if truth is not None or has_lists(names, by, settings.columns, metrics):
         if truth is None:
             _check_not_values(names, metrics, by, settings)

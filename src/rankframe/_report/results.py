@@ -48,7 +48,7 @@ FLOOR = "popular"
 #: Notes of a comparison that the line below the table has already.
 _SAID = (
     *("effective_users", "one_cluster", "clusters", "few_clusters", "no_list", "primary"),
-    *("secondary", "looks", *trials.EXACT, "no_exact", "no_exact_of_groups"),
+    *("secondary", "looks", "runs", *trials.EXACT, "no_exact", "no_exact_of_groups"),
 )
 
 
@@ -72,6 +72,7 @@ def table(
     seed: int = 0,
     cluster: str | None = None,
     paired: bool = True,
+    over: str | None = None,
     **options: Unpack[Options],
 ) -> ResultsTable:
     """
@@ -125,6 +126,10 @@ def table(
     paired
         False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
         by Welch's t of all users of each; users in both count with their covariance.
+    over
+        A column of the run, such as ``"seed"``, whose values are training runs of one system for
+        the same users: each user's value is the mean over runs, and the table has mean ± standard
+        deviation over runs. Pairs are tested as in ``rf.compare``.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
@@ -148,6 +153,7 @@ def table(
         count, 1 for the best, as in MTEB. In each group, a system has a point for each system with
         a lower mean, ½ for each other one with the same, and a point for each without a mean; a
         system without one has none. Equal sums share the better rank.
+        With ``over``, also ``runs`` and ``runs_std``, as ``summarize`` has them.
 
         Bold is, in each segment and metric, the best displayed mean. Underlined are the others in
         ``best``: those that are not shown to be worse than the best mean, and that have no ‡. The
@@ -174,6 +180,7 @@ def table(
     trial = Trial(
         *(baseline, test, correction, confidence, None, primary, resamples, seed, cluster),
         paired=paired,
+        over=over,
     )
     digits = keywords.whole_number("digits", digits, least=0)
     for name, flag in {"interval": interval, "letters": letters}.items():
@@ -290,14 +297,14 @@ def _marked(
     lists = [] if values.system_metrics is None else values.system_metrics.requested
     directions = pair_tests.directions_of([*values.requested, *lists])
     higher = pl.col("metric").replace_strict(directions, default=None, return_dtype=pl.Boolean)
-    result = means.select(
-        *keys, "metric", "users", "mean", "ci_low", "ci_high", higher.alias("higher_is_better")
-    )
+    of_runs = [name for name in summaries.RUNS if name in means.columns]
+    numbers = ("metric", "users", "mean", "ci_low", "ci_high", *of_runs)
+    result = means.select(*keys, *numbers, higher.alias("higher_is_better"))
     result = with_best(result, keys, directions, digits, leaders)
     if tested is None:
         nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
         return result.with_columns(better=False, worse=False, **nothing).select(
-            *keys, *_SCHEMA, _LOOK
+            *keys, *_SCHEMA, *of_runs, _LOOK
         )
     shown = [(pl.col(decision.OUTCOME) == what).alias(what) for what in _MARKS]
     texts = notes.in_words(unsaid(tested, intervals=False))
@@ -306,7 +313,7 @@ def _marked(
         verdicts, on=[*keys, "metric"], how="left", nulls_equal=True, maintain_order="left"
     )
     unmarked = pl.col("better", "worse").fill_null(value=False)
-    return joined.with_columns(unmarked).select(*keys, *_SCHEMA, _LOOK)
+    return joined.with_columns(unmarked).select(*keys, *_SCHEMA, *of_runs, _LOOK)
 
 
 def _with_borda(result: pl.DataFrame, values: Values) -> pl.DataFrame:
@@ -501,6 +508,8 @@ def _line_below(
     more = ""
     if result["ci_low"].count():
         more = f"; {trial.confidence * 100:.10g}% intervals as in summarize"
+    if trial.over is not None and result["runs_std"].count():
+        more += f"; ± standard deviation of {sentences.span(result['runs'])} runs"
     if result["letters"].count():
         more += f"; {notes.USERS.write(notes.templates('tables')['letters'])}"
     if tested is None:
@@ -561,7 +570,7 @@ def _grid(results_table: ResultsTable) -> Grid:
     rows: dict[tuple[object, ...], dict[str, list[Cell]]] = {}
     for row, look in zip(frame.iter_rows(named=True), results_table.looks, strict=True):
         mean = Cell(
-            numerals.fixed(row["mean"], results_table.digits, numerals.DASH),
+            _mean(row, results_table.digits),
             small=_interval(row, results_table.digits),
             kind=look,
             mark="".join(mark for what, mark in _MARKS.items() if row[what]),
@@ -586,6 +595,12 @@ def _grid(results_table: ResultsTable) -> Grid:
 
 
 _ARROWS = {True: " ↑", False: " ↓", None: ""}
+
+
+def _mean(row: Mapping[str, Any], digits: int) -> str:
+    """Write a mean, with the standard deviation over training runs if there are several."""
+    mean, deviation = numerals.fixed(row["mean"], digits, numerals.DASH), row.get("runs_std")
+    return mean if deviation is None else f"{mean} ± {numerals.fixed(deviation, digits, '')}"
 
 
 def _interval(row: Mapping[str, Any], digits: int) -> str:

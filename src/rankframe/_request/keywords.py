@@ -185,6 +185,7 @@ class Settings:
     weights: str | None = None
     average: str = "users"
     cluster: str | None = None
+    over: str | None = None
     relevant_at: float | None = None
     unjudged: Unjudged = "miss"
     duplicates: Duplicates = "error"
@@ -218,8 +219,14 @@ class Settings:
         return None if self.average in ("users", "pooled") else self.average
 
     def groups(self, by: object) -> list[str]:
-        """Read ``by=``; the column of groups whose means are averaged comes last."""
-        names, column = group_names(by), self.averaged_by
+        """Read ``by=``; the column of the groups or the runs that are averaged comes last."""
+        names, column = group_names(by), self.averaged_by or self.over
+        if self.over in names:
+            msg = (
+                f"{option('over', self.over)}: this column names systems or segments: "
+                f"{option('over')} is of the training runs of one system, such as 'seed'"
+            )
+            raise ValueError(Problem(msg))
         return names if column is None else group_names([*names, column])
 
     @property
@@ -246,6 +253,10 @@ class Settings:
         check_name("weights", self.weights)
         check_average(self.average)
         check_name("cluster", self.cluster)
+        check_name("over", self.over)
+        if self.over is not None and self.average != "users":
+            msg = f"{option('average', self.average)} has no form for {option('over', self.over)}"
+            raise ValueError(Problem(f"{msg}, several training runs: leave it out"))
         if self.relevant_at is not None and not (
             is_number(self.relevant_at) and self.relevant_at > 0
         ):

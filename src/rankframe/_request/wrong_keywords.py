@@ -46,6 +46,7 @@ _ELSEWHERE = {
     "paired": "compare, gate, report, table and plot.compare take it; this one has no form for "
     "groups of different users",
     "cluster": "summarize and compare take it; this verb has no form for clusters of users",
+    "over": "summarize, compare and table of tables in memory take it, for several training runs",
     "total": "evaluate, summarize, compare, gate and the method compute of a Meter take it",
     "chance": "evaluate takes it, of whole tables in Python and in the command",
     "weights": "it returns one value per user; evaluate and summarize take it",
@@ -54,7 +55,7 @@ _ELSEWHERE = {
     "ties": "with_rank takes it, and makes the ranks that this one reads",
     "seed": "the same call has the same result each time",
 }
-_NAMES_OF_COLUMNS = ("by", "model", "weights", "cluster")
+_NAMES_OF_COLUMNS = ("by", "model", "weights", "cluster", "over")
 
 
 def checked(function: FunctionT) -> FunctionT:
