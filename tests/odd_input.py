@@ -1110,6 +1110,26 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             "as 0.95",
         ),
         Refusal(
+            "differences of two metrics",
+            lambda: rf.stats.differences({"a": given(RUN), "b": given(RUN)}, "rr@1,2", truth=TRUTH),
+            "differences are of one metric, not of 'rr@1', 'rr@2': pass one",
+        ),
+        Refusal(
+            "differences(n=0)",
+            lambda: rf.stats.differences({"a": given(RUN)}, "rr", truth=TRUTH, n=0),
+            "n must be an integer ≥ 1, not 0",
+        ),
+        Refusal(
+            "differences with a text of queries called 'share'",
+            lambda: rf.stats.differences(
+                {"a": given(RUN), "b": given(RUN)},
+                "rr",
+                truth=given(TRUTH),
+                queries=given(pl.DataFrame({"user": [1], "share": "shoes"})),
+            ),
+            "queries=: differences makes a column 'share': rename that of the text",
+        ),
+        Refusal(
             "a trend of a metric that is not in the log",
             lambda: rf.plot.trend(given(log), "map", by=()),
             "log: no mean of 'map'; its metrics are 'rr'",

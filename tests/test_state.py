@@ -92,7 +92,7 @@ BOUNDS = {"unjudged": st.sampled_from(["miss", "drop", "bounds", "x"])}
 metrics = st.lists(st.sampled_from([*LABELS, *SPECIAL_MEANS]), min_size=1, max_size=4)
 
 
-OF_SYSTEMS = ("compare", "who_gained", "power")
+OF_SYSTEMS = ("compare", "differences", "who_gained", "power")
 
 
 @st.composite
@@ -160,6 +160,9 @@ VERBS = {
     "power": over("power", POWER),
     "who_gained": lambda run, truth, judged, asked, by, two, data: rf.stats.who_gained(
         run, data.draw(st.sampled_from([1, 3, 0])), truth=truth, baseline="a"
+    ),
+    "differences": lambda run, truth, judged, asked, by, two, data: rf.stats.differences(
+        run, asked[0], truth=truth, baseline="a", n=data.draw(st.sampled_from([None, 1, 0]))
     ),
     "judge": lambda run, truth, judged, asked, by, two, data: rf.judge(run, truth, by=by),
     "relevant": lambda run, truth, judged, asked, by, two, data: rf.metrics.rows(

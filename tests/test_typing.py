@@ -41,6 +41,7 @@ def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.compare(lf, "ap", by=["model", "day"], correction=None), pl.LazyFrame)
     assert_type(rf.stats.compare_segments(df, "ap", by=["model", "day"], cluster="c"), pl.DataFrame)
     assert_type(rf.stats.who_gained(lf, 10, baseline="old", users="both"), pl.LazyFrame)
+    assert_type(rf.stats.differences(df, "ap", n=20, queries=df, items=df), pl.DataFrame)
     assert_type(rf.stats.metric_agreement(lf, "ap", "rr"), pl.LazyFrame)
     assert_type(
         rf.gate(lf, "ap", baseline="old", margin={"ap": 0.01}, undecided="pass"), pl.LazyFrame

@@ -205,6 +205,18 @@ class Stats(RoomOfFrame, Generic[FrameT]):
         cluster: str | None = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
+    def differences(
+        self,
+        metric: rankframe._request.labels.Metric,
+        /,
+        *,
+        truth: rankframe._request.types.Truth | None = ...,
+        by: str | Sequence[str] = ...,
+        baseline: object = ...,
+        n: int | None = ...,
+        queries: Frame | None = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> FrameT: ...
     def exposure(
         self,
         /,

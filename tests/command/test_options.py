@@ -59,6 +59,8 @@ CALLS = [
         {"correction": None, "confidence": 0.9, "margin": 0.4, "primary": "rr", "users": "both"},
     ),
     ("compare", "-m gmap@3,5 --baseline new", {"baseline": "new"}),
+    ("differences", "-m rr --n 2 --by fold", {"n": 2, "by": "fold"}),
+    ("differences", "-m map --weights impressions", {"weights": "impressions"}),
     ("gate", "-m rr --margin 95% --undecided pass", {"margin": "95%", "undecided": "pass"}),
 ]
 
@@ -66,14 +68,16 @@ CALLS = [
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("verb", "words", "options"), CALLS)
 def test_options_are_keywords(verb, words, options):
-    several = verb in ("compare", "gate")
+    several = verb in ("compare", "differences", "gate")
     files = ["old.csv", "new.csv"] if several else ["old.csv"]
     command = "evaluate" if verb == "per_user" else verb
     call = [command, *files, "truth.csv", *words.split(), "--out", "out.parquet"]
     assert main(call) in ((0, 1) if verb == "gate" else (0,))
     metrics = re.findall(r"-m (\S+)", words)
     runs = RUNS if several else RUNS["old"]
-    want = getattr(rf, verb)(runs, *metrics, truth=TRUTH, **options)
+    want = getattr(rf.stats if verb == "differences" else rf, verb)(
+        runs, *metrics, truth=TRUTH, **options
+    )
     got = pl.read_parquet("out.parquet").select(want.columns)
     assert_frame_equal(got, want, check_dtypes=False)
 

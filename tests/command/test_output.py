@@ -459,7 +459,7 @@ def test_the_command_alone_prints_its_help(capsys):
     assert err == ""
 
 
-COMMANDS = "demo metrics evaluate check health compare gate report sql run".split()
+COMMANDS = "demo metrics evaluate check health compare differences gate report sql run".split()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -479,6 +479,22 @@ def test_help_begins_with_an_example_that_runs(folder, capsys, monkeypatch, comm
         assert options.parser_of(_COMMANDS, words).parse_args(options.with_each_metric(words))
     else:
         assert main(words) == 0
+
+
+def test_differences_are_a_table_with_the_texts_of_queries(folder, capsys):
+    Path("texts.csv").write_text("user,text\n1,red shoes\n")
+    call = ["differences", "old.csv", "new.csv", "truth.csv", "-m", "rr", "--queries", "texts.csv"]
+    assert main(call) == 0
+    head, line, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["user", "text", "value", "baseline_value", "difference", "share"]
+    assert len(line) <= 80
+    assert any("red shoes" in row for row in rows)
+    assert main([*call, "--n", "1", "--json"]) == 0
+    few = json.loads(capsys.readouterr().out)
+    assert len(few) < len(rows)
+    assert {"weight", "conventions"} <= few[0].keys()
+    assert main([*call[:4], "-m", "rr", "map"]) == 2
+    assert "of one metric, not of 'rr', 'map'" in capsys.readouterr().err
 
 
 def test_help_is_in_groups(capsys):

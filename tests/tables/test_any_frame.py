@@ -115,6 +115,7 @@ LISTS = pl.concat(
     for n, name in ((3, "old"), (4, "new"), (5, "mid"))
 )
 VALUES = rf.per_user(LISTS, "rr", truth=USERS).join(USERS.drop("item", "relevance"), on="user")
+TEXTS = USERS.select("user", text=pl.lit("words"))
 MEANS = rf.evaluate(LISTS, "rr", "hit@2", truth=USERS, by="model")
 PAIRED = {"truth": USERS, "baseline": "old"}
 #: the verb, its table and its other arguments, of which frames become other frames
@@ -134,6 +135,7 @@ EVERY_VERB = {
     "compare, values": (rf.compare, VALUES, ["rr"], {"baseline": "old"}),
     "gate": (rf.gate, LISTS, ["rr"], PAIRED | {"undecided": "pass"}),
     "power": (rf.stats.power, LISTS, ["rr"], PAIRED | {"difference": "1%"}),
+    "differences": (rf.stats.differences, LISTS, ["rr"], PAIRED | {"queries": TEXTS}),
     "who_gained": (rf.stats.who_gained, LISTS, [2], PAIRED),
     "at_k": (rf.stats.at_k, LISTS, ["ndcg", "gmap"], {"k": [1, 3], "truth": USERS, "by": "model"}),
     "segments": (rf.stats.compare_segments, VALUES, ["rr"], {"by": ["model", "country"]}),

@@ -31,6 +31,7 @@ from rankframe._command.inputs import Input
 from rankframe._command.options import Run
 from rankframe._comparison import (
     comparison,
+    differences,
     floors,
     gate,
     notes,
@@ -375,6 +376,19 @@ def _compare(arguments: argparse.Namespace) -> None:
         others = notes.in_words(notes.without(packed["note"], _SAID_ABOVE))
         result = packed.with_columns(others)
         text_tables.show_comparison(result, by[1:], by[0], how, details=arguments.details)
+
+
+def _differences(arguments: argparse.Namespace) -> None:
+    names = _metric_labels(arguments)[: None if arguments.metrics else 1]
+    with progress.clock():
+        runs, call = _systems(arguments)
+        own = {"baseline": _baseline(runs, call["by"], arguments), "n": arguments.n}
+        own["queries"] = call.pop("queries", None)
+        result = differences.differences(runs, names, **own, **call).collect()
+        digits = _provenance(arguments, runs, names, call)
+    if not _output(result, arguments, digits):
+        left_out = [] if arguments.details or arguments.weights else ["weight"]
+        text_tables.show(result.drop(left_out), details=arguments.details)
 
 
 def _test_in_words(trial: Trial, compared: pl.DataFrame) -> dict[str, str]:
@@ -761,6 +775,7 @@ _COMMANDS: Mapping[str, Run] = {
     "check": _check,
     "health": _health,
     "compare": _compare,
+    "differences": _differences,
     "gate": _gate,
     "report": _report,
     "sql": _sql,

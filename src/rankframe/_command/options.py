@@ -263,6 +263,16 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
     _add_files(pairs)
 
 
+def _add_differences(pairs: argparse.ArgumentParser) -> None:
+    _add_runs(pairs, "default, with a truth: nDCG at 10")
+    _add_systems(pairs, "compare with this system (default: the first run)")
+    _add(pairs, {"--n": ("N", "the N greatest losses and the N greatest gains (default: all)")})
+    _add(pairs, {"--queries": ("FILE", "the texts of the queries, one row per query")})
+    _add_conventions(pairs)
+    _add_provenance(_add_output(pairs))
+    _add_files(pairs)
+
+
 def _add_gate(ask: argparse.ArgumentParser) -> None:
     _add_runs(ask, "by default those with a bound of their own")
     bounds = ask.add_argument_group("what must hold", "Each is of all metrics, or of LABEL alone.")
@@ -458,6 +468,13 @@ _COMMANDS: dict[str, _Command] = {
         "RUN [RUN ...] TRUTH [-m LABEL ...] [options]",
         "old.csv new.csv truth.csv -m ndcg@10 map",
         "A single run with a column model, or that of --by, is one table of several systems.",
+    ),
+    "differences": _Command(
+        "list each user's difference, the greatest loss first",
+        _add_differences,
+        "RUN [RUN ...] TRUTH [-m LABEL] [options]",
+        "old.csv new.csv truth.csv -m ndcg@10 --n 20",
+        "share is the part of a user in the sum of all differences, by weight.",
     ),
     "gate": _Command(
         "decide whether systems pass, by the exit code",

@@ -44,6 +44,7 @@ class Matrix(NamedTuple):
     segment: int
     metric: str
     values: Array
+    names: pl.Series  # of the users; of several segments together, one may be in several rows
     weights: Array | None = None  # of pooled users who are not paired, a column per system
     weighted_by: str | None = None  # the column of the weights
     users: Places | None = None  # of all segments together: the user of each row
@@ -79,6 +80,7 @@ class Pair(NamedTuple):
     clusters: Places | None
     sample: Sample  # the differences of independent observations: users or clusters
     undefined: str | None  # the kind of the note why the differences have no test
+    counts: Bits  # the rows of the matrix that are compared
     missed: tuple[int, int] | None = None  # users without a list of the system, of the baseline
     left_out: int = 0  # users with a value in one group only, or in no group at all
     valueless: int = 0  # of these, users for whom no system has a value
@@ -292,6 +294,7 @@ def _matrices_of(
     matrix = partial(
         Matrix,
         segment,
+        names=users[values.user],
         weighted_by=values.weights,
         users=summaries.places_of_users(users[values.user]) if pooled else None,
         clusters=clusters,
@@ -362,6 +365,7 @@ def _complete(matrix: Matrix) -> Matrix:
     valueless = _count_left_out(_without_values(matrix), keep, matrix.users)
     return matrix._replace(
         values=np.ascontiguousarray(matrix.values[keep]),
+        names=matrix.names.filter(pl.Series(keep)),
         users=users,
         clusters=clusters,
         missed=missed,
@@ -437,6 +441,7 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
         clusters=clusters,
         sample=sample,
         undefined=undefined,
+        counts=counts,
         missed=(number_without(lists[0]), number_without(lists[1])) if lists else None,
         left_out=left_out,
         valueless=valueless,

@@ -23,6 +23,8 @@ _ORDER = "__rankframe_group"
 _NAME_COLUMNS = ("by", "weights", "cluster", "time", "of", "model", "item", "rank", "score")
 #: Verbs whose rows have the order of the caller's.
 _IN_ORDER_OF_ROWS = ("with_rank", "check", "from_lists")
+#: Columns by which a verb sorts its rows before users.
+_SORTED_BY = {"differences": ("difference", "weight")}
 #: Tables that have users.
 _TABLES = ("run", "truth", "other", "exclude", "history", "queries", "users")
 
@@ -133,6 +135,9 @@ class Users(list[str]):
             return result
         opened = adapters.to_lazy(result, "result")
         names = opened.collect_schema().names()
+        if taken := [name for name in self if name in names]:
+            msg = f"user, column {taken[0]!r}: {verb} makes a column of this name: rename it"
+            raise RankingDataError(msg)
         before = names[: names.index(self.name)]
         types = {name: stored(dtype) for name, dtype in self.types.items()}
         decoded = pl.col(self.name).str.json_decode(pl.Struct(types))
@@ -141,11 +146,12 @@ class Users(list[str]):
         ]
         plan = opened.with_columns(fields)
         if verb not in _IN_ORDER_OF_ROWS:
-            group = pl.struct(before).rle_id() if before else pl.lit(0)
+            by = [pl.col(name).round_sig_figs(12) for name in _SORTED_BY.get(verb, ())]
+            group = pl.struct(*before, *by).rle_id() if before or by else pl.lit(0)
             keys = [_ORDER, *self]
             plan = plan.with_columns(group.alias(_ORDER)).sort(keys, maintain_order=True)
-        rest = names[names.index(self.name) + 1 :]
-        plan = plan.select(*before, *self, *rest)
+        place = names.index(self.name)
+        plan = plan.select(*names[:place], *self, *names[place + 1 :])
         several = adapters.to_caller_type(plan, like=result)
         adapters.keep_notes(several, result)
         if isinstance(result, pl.DataFrame | pl.LazyFrame) or verb not in _IN_ORDER_OF_ROWS:

@@ -30,7 +30,7 @@ from rankframe._report.people import People
 from rankframe._request import labels
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
-from rankframe._tables import adapters, judgment, readers, side_tables
+from rankframe._tables import adapters, judgment, side_tables
 from rankframe._tables.table import Tables
 from rankframe.errors import Problem, RankingDataError, option
 from rankframe.metrics import trec
@@ -245,9 +245,7 @@ def _texts_of_queries(tables: Tables, call: ReportCall) -> Mapping[str, str]:
         return {}
     run = tables.run
     table = side_tables.read_queries(call.queries, run, call.settings.columns)
-    side_tables.raise_beside({"queries": table})
-    readers.common_types(run, [table])
-    side_tables.raise_if_nothing_meets({"queries": table}, run, run.frame)
+    side_tables.check_queries(table, run)
     return side_tables.text_of_ids(table)
 
 

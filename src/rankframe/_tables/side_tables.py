@@ -49,7 +49,7 @@ def raise_if_nothing_meets(inputs: Mapping[str, Table], run: Table, lists: pl.La
     for name, column in _meetings(inputs, run):
         ids = inputs[name].frame.select(column)
         if lists.join(ids, on=column, how="semi").head(1).collect().is_empty():
-            role = "item" if column == run.item else "user"
+            role = "item" if name == "items" else "user"
             example = ids.head(1).collect().item()
             has = f"which has {role}s like {example!r}"
             text = f"no {role} of the {run.name} is in {option(name)}, {has}"
@@ -99,6 +99,13 @@ def read_queries(frame: Frame, run: Table, columns: Columns) -> Table:
         msg = f"{option('queries')}: no column of text beside {run.user!r}{cure}"
         raise RankingDataError(msg)
     return table
+
+
+def check_queries(table: Table, run: Table) -> None:
+    """Check the texts of queries against the lists of a run, or the values of its users."""
+    raise_beside({"queries": table})
+    readers.common_types(run, [table])
+    raise_if_nothing_meets({"queries": table}, run, run.frame)
 
 
 def _cure_of_dict(texts: Mapping[object, object], user: str) -> str:
