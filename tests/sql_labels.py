@@ -15,6 +15,7 @@ EXAMPLES = {
     "interpolated_precision": "interpolated_precision(recall=0.5)",
     "corrected": "corrected(collection=100, sampled=9)@10",
     "lauc": "lauc(collection=100)@10",
+    "mpr": "mpr(collection=100)",
 }
 
 

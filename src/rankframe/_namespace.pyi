@@ -811,6 +811,7 @@ class RankFrame(Generic[FrameT]):
         self, k: int | None = ..., *, collection: int, **options: Unpack[PerUser]
     ) -> FrameT: ...
     def mean_hit_rank(self, k: int | None = ..., **options: Unpack[PerUser]) -> FrameT: ...
+    def mean_percentile_rank(self, *, collection: int, **options: Unpack[PerUser]) -> FrameT: ...
     def label_ranking_average_precision(self, **options: Unpack[PerUser]) -> FrameT: ...
     def interpolated_precision(
         self,
@@ -1014,6 +1015,8 @@ class RankFrame(Generic[FrameT]):
     hit_rate_at = hit_at
     hitrate = hit_at
     hitrate_at = hit_at
+    hit_ratio = hit_at
+    hit_ratio_at = hit_at
     hr = hit_at
     hr_at = hit_at
     success = hit_at
@@ -1035,6 +1038,10 @@ class RankFrame(Generic[FrameT]):
     map_at = average_precision
     mean_average_precision = average_precision
     mean_average_precision_at = average_precision
+    mapk = average_precision
+    mapk_at = average_precision
+    apk = average_precision
+    apk_at = average_precision
     rr = reciprocal_rank
     rr_at = reciprocal_rank
     mrr = reciprocal_rank
@@ -1105,6 +1112,7 @@ class RankFrame(Generic[FrameT]):
     fallout = fallout_at
     mcc = mcc_at
     mean_hit_rank_at = mean_hit_rank
+    mpr = mean_percentile_rank
     lrap = label_ranking_average_precision
     IPrec = interpolated_precision
     infap = inferred_average_precision

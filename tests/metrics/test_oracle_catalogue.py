@@ -342,6 +342,14 @@ class Listed:
         ranks = [rank for rank in self.hits if k is None or rank <= k]
         return sum(ranks) / len(ranks) if ranks else None
 
+    def mpr(self, collection):
+        """Each unlisted item has the mean place of all that the list lacks."""
+        places = [i - 1 for i, gain in enumerate(self.gains, start=1) for _ in range(int(gain))]
+        rest = [*range(self.n, collection)]
+        missed = sum(self.ideal) - len(places)
+        total = sum(places) + (missed * sum(rest) / len(rest) if missed else 0)
+        return total / (collection - 1) / sum(self.ideal)
+
     def lrap(self):
         shares = [self.c(rank) / rank for rank in self.hits]
         return math.fsum(shares) / len(shares) if shares else None
@@ -376,7 +384,7 @@ class Listed:
 OF_ROWS = {"missed", "num_missed"}
 OF_ROWS |= {"utility", "rbp_residual", "unjudged", "judged", "num_retrieved", "num_nonrelevant"}
 OF_GAINS = {"g", "ndcg_rel", "err", "nerr", "num_relevant", "num_hits"}
-OF_GAINS |= {"gap", "insq", "inst", "compatibility"}
+OF_GAINS |= {"gap", "insq", "inst", "compatibility", "mpr"}
 OF_PAIRS = {"concordance", "kendall_tau_b"}  # which may have none
 SUMMED = {"num_missed", "num_retrieved", "num_relevant", "num_hits", "num_nonrelevant"}
 
@@ -471,6 +479,7 @@ FUNCTIONS = {
     "fallout": rf.metrics.fallout_at,
     "mcc": rf.metrics.mcc_at,
     "mean_hit_rank": rf.metrics.mean_hit_rank,
+    "mpr": rf.metrics.mean_percentile_rank,
     "lrap": rf.metrics.label_ranking_average_precision,
 }
 WITH_CUT = {"unjudged", "judged", "pauc", "pap", "lauc", "average_recall"}
@@ -529,6 +538,7 @@ PARAMETERS = {
     "compatibility": [{}, {"p": 0.5}, *({"divide_by": by} for by in ("ideal", "weights"))],
     "lauc": COLLECTIONS,
     "mcc": COLLECTIONS,
+    "mpr": COLLECTIONS,
     "fallout": [{}, *COLLECTIONS],
     "num_nonrelevant": [{}, {"of": "judged"}],
 }

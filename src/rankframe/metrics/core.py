@@ -306,8 +306,8 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
 @labelled(
     "hit",
     aliases={
-        **dict.fromkeys(("hit_rate", "hitrate", "hr", "success", "accuracy"), "hit"),
-        **dict.fromkeys(("top_k_accuracy", "recall_any"), "hit"),
+        **dict.fromkeys(("hit_rate", "hitrate", "hit_ratio", "hr", "success"), "hit"),
+        **dict.fromkeys(("accuracy", "top_k_accuracy", "recall_any"), "hit"),
         "success_{}": "hit@{}",
     },
     extremes="none or all",
@@ -381,7 +381,11 @@ def all_at(k: int | None = None) -> pl.Expr:
 
 @labelled(
     "ap",
-    aliases={"map": "ap", "mean_average_precision": "ap", "map_cut_{}": "ap@{}"},
+    aliases={
+        **dict.fromkeys(("map", "mean_average_precision"), "ap"),
+        **dict.fromkeys(("mapk", "apk"), "ap(divide_by=attainable)"),
+        "map_cut_{}": "ap@{}",
+    },
     extremes=_of_average_precision,
     in_words="Are wanted items above unwanted ones, all the way down to the last wanted one?",
 )

@@ -7,15 +7,19 @@ import polars as pl
 from rankframe._request.labels import labelled
 from rankframe.metrics._building_blocks import (
     R,
+    chance_within,
     count_within,
     divisor_hits,
+    gain_sum,
     hit_ranks,
     hits_within,
     judged,
     list_length,
     n,
+    places_left,
     precisions,
     relevant,
+    where_graded,
     where_relevant,
 )
 
@@ -26,6 +30,7 @@ __all__ = [
     "label_ranking_average_precision",
     "mcc_at",
     "mean_hit_rank",
+    "mean_percentile_rank",
 ]
 
 #: pairs of judged items of the list that differ in grade, and those with the higher grade above
@@ -238,6 +243,54 @@ def mean_hit_rank(k: int | None = None) -> pl.Expr:
     """
     divisor = divisor_hits(k)
     return pl.when(divisor > 0).then(hit_ranks(k) / divisor)
+
+
+@labelled(
+    "mpr",
+    higher_is_better=False,
+    in_words="How far down the whole collection are wanted items on average?",
+)
+def mean_percentile_rank(*, collection: int) -> pl.Expr:
+    """
+    Mean percentile rank: Σ grade · (rank − 1) / (D − 1) / Σ grade; 0 is the top of the collection.
+
+    A relevant item outside the list has the mean place of the items that the list lacks, halfway
+    between its end and that of the collection: an empty list and a random one have 0.5.
+
+    Parameters
+    ----------
+    collection
+        D, how many items could be recommended to a user.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``mpr(collection=1000)``; lower is better. Null for a user without
+        an item of grade > 0.
+
+    Raises
+    ------
+    RankingDataError
+        If ``collection`` is smaller than the user's list and relevant items together.
+
+    Notes
+    -----
+    Hu, Koren and Volinsky, *ICDM* 2008, who divide one sum over all users by another.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 3, 1]}
+    ... )
+    >>> judged.rank.evaluate("mpr(collection=5)").item(0, "mpr(collection=5)")
+    0.375
+    """
+    most = float(max(collection - 1, 1))
+    rest = (most - n) / 2  # below an item that the list lacks, on average
+    grades, found = gain_sum("linear", pl.lit(1.0)), gain_sum("linear", chance_within(None))
+    below_found = gain_sum("linear", places_left(collection).fill_null(0.0)) - found
+    below = (below_found + (grades - found) * rest) / (grades * most)
+    return where_graded(_if_held(collection, 1 - below))
 
 
 @labelled("lrap", in_words="Among the items down to a wanted one, how many are wanted?")
