@@ -27,6 +27,11 @@ PresetName: TypeAlias = Literal[
     "catboost",
     "elasticsearch",
     "sentence_transformers",
+    "implicit",
+    "surprise",
+    "torchmetrics",
+    "beir",
+    "mteb",
 ]
 
 
@@ -57,6 +62,14 @@ _TREC_EVAL_9: Preset = {
     },
     "single_precision": True,
 }
+#: pytrec_eval wraps trec_eval 9, of users of both tables.
+_PYTREC_EVAL: Preset = {**_TREC_EVAL_9, "users": "both"}
+#: Other items than the returned ones do not exist.
+_RETURNED_ITEMS: Preset = {
+    "users": "run",
+    "undefined": 0.0,
+    "defaults": {"ap": {"divide_by": "hits"}, "ndcg": {"ideal": "returned"}},
+}
 _BOOSTED: Preset = {
     "users": "judged",
     "undefined": 1.0,
@@ -79,8 +92,7 @@ PRESETS: dict[PresetName, Preset] = {
     # scores the other way round): scores are 32-bit floats, and recall levels are reached by
     # ⌊recall·R + 0.9⌋ hits.
     "trec_eval_9": _TREC_EVAL_9,
-    # pytrec_eval, which wraps trec_eval 9: users of both tables.
-    "pytrec_eval": {**_TREC_EVAL_9, "users": "both"},
+    "pytrec_eval": _PYTREC_EVAL,
     # ranx with ``make_comparable=True``: grades count in RBP as they are. (``ndcg_burges`` is
     # ``ndcg(gain=exponential)``.)
     "ranx": {
@@ -127,12 +139,8 @@ PRESETS: dict[PresetName, Preset] = {
         "users": "both",
         "defaults": {"ap@k": _ATTAINABLE, "ndcg": _BINARY},
     },
-    # scikit-learn, with a matrix of the returned items: other items do not exist.
-    "scikit_learn": {
-        "users": "run",
-        "undefined": 0.0,
-        "defaults": {"ap": {"divide_by": "hits"}, "ndcg": {"ideal": "returned"}},
-    },
+    # scikit-learn, with a matrix of the returned items.
+    "scikit_learn": _RETURNED_ITEMS,
     # LightGBM's ``ndcg`` and ``map``, for a judged table of query, label and score: a group without
     # a positive label scores 1. Equal scores keep the order of rows.
     "lightgbm": _BOOSTED,
@@ -164,6 +172,25 @@ PRESETS: dict[PresetName, Preset] = {
         "users": "truth",
         "defaults": {"ap@k": _ATTAINABLE, "ndcg": _BINARY},
     },
+    # implicit's ``ranking_metrics_at_k``: MAP divides by min(k, R), and nDCG is binary. (Its
+    # precision is pooled, Σ hits / Σ min(k, R): ``average="pooled"`` for this metric.)
+    "implicit": {
+        "users": "truth",
+        "defaults": {"precision": _ATTAINABLE, "ap@k": _ATTAINABLE, "ndcg": _BINARY},
+    },
+    # ``precision_recall_at_k`` of Surprise's FAQ: the run is the predictions from the threshold on,
+    # the truth all of them, ``relevant_at`` the threshold.
+    "surprise": {
+        "users": "judged",
+        "undefined": 0.0,
+        "defaults": {"precision": _RETURNED},
+    },
+    # torchmetrics' ``retrieval``, for one table of scores and targets: nDCG averages over ties.
+    "torchmetrics": _RETURNED_ITEMS,
+    # BEIR's ``evaluate``, and the labels of MTEB's retrieval tasks, call pytrec_eval. (BEIR's own
+    # MRR, R_cap and Accuracy divide by all judged queries: ``users="judged"``.)
+    "beir": _PYTREC_EVAL,
+    "mteb": _PYTREC_EVAL,
 }
 
 

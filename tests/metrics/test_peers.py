@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import product
 from math import log2
+from random import Random
 from typing import NamedTuple, get_args
 
 import polars as pl
@@ -357,6 +358,53 @@ PRINTED = {
         "recip_rank": 0.625,
         "ndcg_cut_5": 0.4863362174164868,
     },
+    "implicit": {  # implicit 0.7.3, ranking_metrics_at_k; its precision is pooled, as tested below
+        "users": 5,
+        "map@3": 0.42777777777777776,
+        "map@5": 0.3833333333333333,
+        "ndcg(gain=binary)@3": 0.4794688985302811,
+        "ndcg@5": 0.440433342305539,
+    },
+}
+#: Of tools with few digits, with the difference that they allow.
+ROUNDED = {
+    "mteb": (
+        5.1e-6,
+        {  # mteb 2.26.24, calculate_retrieval_scores
+            "users": 4,
+            "ndcg_at_3": 0.50172,
+            "ndcg_at_5": 0.48634,
+            "map_at_5": 0.45536,
+            "recall_at_5": 0.57143,
+            "precision_at_5": 0.25,
+            "mrr_at_5": 0.625,
+            "hit_rate_at_3": 0.75,
+        },
+    ),
+    "beir": (
+        5.1e-6,
+        {  # beir 2.2.0, EvaluateRetrieval.evaluate
+            "users": 4,
+            "NDCG@3": 0.50172,
+            "MAP@5": 0.45536,
+            "Recall@3": 0.57143,
+            "P@3": 0.41667,
+        },
+    ),
+    "torchmetrics": (
+        1e-7,
+        {  # torchmetrics 1.9.0 with torch 2.14.1, of the rows of the lists
+            "users": 5,
+            "map@5": 0.4833333492279053,
+            "precision@5": 0.20000000298023224,
+            "precision": 0.2800000309944153,
+            "precision(divide_by=returned)@5": 0.2800000309944153,  # adaptive_k=True
+            "mrr@5": 0.5,
+            "hit@5": 0.6000000238418579,
+            "ndcg@5": 0.4694140553474426,
+            "auc": 0.36666667461395264,
+        },
+    ),
 }
 
 
@@ -366,6 +414,116 @@ def test_preset_returns_what_the_tool_prints(tool):
     labels = [label for label in printed if label != "users"]
     got = RUN.rank.evaluate(*labels, truth=TRUTH, preset=tool)
     assert got.row(0, named=True) == pytest.approx(printed, abs=1e-12)
+
+
+@pytest.mark.parametrize("tool", ROUNDED)
+def test_preset_returns_what_a_tool_rounds(tool):
+    tolerance, printed = ROUNDED[tool]
+    labels = [label for label in printed if label != "users"]
+    got = RUN.rank.evaluate(*labels, truth=TRUTH, preset=tool)
+    assert got.row(0, named=True) == pytest.approx(printed, abs=tolerance)
+
+
+def picked(draw: Random, items: int, number: int) -> list[int]:
+    left = list(range(items))
+    return [left.pop(int(draw.random() * len(left))) for _ in range(number)]
+
+
+def tied_tables() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Scores that tie: users 1 and 2 have no truth, 5 nothing relevant, 11 and 12 no list."""
+    draw, scores, grades = Random(47), {}, {}
+    for user in range(1, 13):
+        if user <= 10:
+            scores[user] = {
+                f"d{i:02}": (1 + int(draw.random() * 4)) / 4 for i in picked(draw, 20, 8)
+            }
+        if user >= 3:
+            grades[user] = {
+                f"d{i:02}": int(draw.random() * 4) if user != 5 else 0 for i in picked(draw, 20, 6)
+            }
+    return rf.from_scores(scores), rf.from_grades(grades)
+
+
+TIED, OF_TIED = tied_tables()
+
+
+def test_mteb_and_beir_with_ties():
+    """By item descending, as pytrec_eval; BEIR's own measures keep the order of the dict."""
+    printed = {  # mteb 2.26.24; those that BEIR 2.2.0 has, it prints alike
+        "ndcg_at_3": 0.31105,
+        "ndcg_at_5": 0.31052,
+        "map_at_3": 0.14062,
+        "map_at_5": 0.18229,
+        "recall_at_3": 0.18958,
+        "recall_at_5": 0.28125,
+        "precision_at_3": 0.29167,
+        "precision_at_5": 0.25,
+        "mrr_at_3": 0.5625,
+        "hit_rate_at_5": 0.75,
+    }
+    of_mteb = TIED.rank.evaluate(*printed, truth=OF_TIED, preset="mteb")
+    assert of_mteb.row(0, named=True) == pytest.approx({"users": 8, **printed}, abs=5.1e-6)
+    assert_frame_equal(of_mteb, TIED.rank.evaluate(*printed, truth=OF_TIED, preset="beir"))
+
+
+def test_own_measures_of_beir_are_of_all_judged_queries():
+    printed = {"MRR@3": 0.5, "R_cap@3": 0.53333, "R_cap@5": 0.48, "Accuracy@5": 0.6}  # beir 2.2.0
+    got = RUN.rank.evaluate(*printed, truth=TRUTH, preset="beir", users="judged")
+    assert got.row(0, named=True) == pytest.approx({"users": 5, **printed}, abs=5.1e-6)
+
+
+def test_torchmetrics_averages_over_ties_in_ndcg():
+    given = TIED.join(OF_TIED, on=["user", "item"], how="left")
+    ranked = given.with_columns(pl.col("relevance").fill_null(0)).rank.with_rank(ties="expected")
+    printed = {"ndcg@5": 0.4666654169559479, "ndcg": 0.4945492148399353}  # torchmetrics 1.9.0
+    got = ranked.rank.evaluate(*printed, preset="torchmetrics")
+    assert got.row(0, named=True) == pytest.approx({"users": 10, **printed}, abs=1e-6)
+
+
+def test_implicit_of_a_binary_truth():
+    """0 in its matrix is no judgment. It was given our order of equal scores."""
+    truth = OF_TIED.filter(pl.col("relevance") > 0)
+    printed = {  # implicit 0.7.3
+        "map@3": 0.2037037037037037,
+        "ndcg@3": 0.2880182024368589,
+        "map@5": 0.16944444444444443,
+        "ndcg@5": 0.27019882139539275,
+    }
+    got = TIED.rank.evaluate(*printed, truth=truth, preset="implicit")
+    assert got.row(0, named=True) == pytest.approx({"users": 9, **printed}, abs=1e-12)
+
+
+def predictions() -> pl.DataFrame:
+    """Surprise's, with ties; user 7 has no estimate from the threshold on."""
+    draw, rows = Random(47), []
+    for user in range(1, 9):
+        for item in range(10):
+            if draw.random() < 0.6:
+                rating = 1 + int(draw.random() * 5)
+                rows.append(
+                    (user, item, rating, (2 + int(draw.random() * 7)) / 2 if user != 7 else 2)
+                )
+    return pl.DataFrame(rows, ["uid", "iid", "r_ui", "est"], orient="row")
+
+
+def test_surprise_of_its_predictions():
+    """By the definition in the FAQ of Surprise 1.1.5, which the package does not install."""
+    made = predictions()
+    names = {"user": "uid", "item": "iid"}
+    run = made.filter(pl.col("est") >= 3.5).select("uid", "iid", "est")
+    run = run.rank.with_rank(ties="order", score="est", **names)  # as Python sorts
+    printed = {
+        "precision@2": 0.4375,
+        "recall@2": 0.2791666666666667,
+        "precision@3": 0.4375,
+        "recall@3": 0.30416666666666664,
+        "precision@5": 0.46875,
+        "recall@5": 0.36666666666666664,
+    }
+    got = run.rank.evaluate(
+        *printed, truth=made, preset="surprise", relevant_at=3.5, relevance="r_ui", **names
+    )
+    assert got.row(0, named=True) == pytest.approx({"users": 8, **printed}, abs=1e-12)
 
 
 def test_ndcg_of_recommenders_is_a_mean_over_the_truth():
@@ -510,7 +668,7 @@ def test_equal_scores_of_trec_eval_9_go_by_descending_id():
 
 
 def test_options_of_tools_without_a_preset():
-    """The README's rows for torchmetrics, TF-Ranking and rankerEval, by hand."""
+    """The README's rows for TF-Ranking and rankerEval, and torchmetrics, by hand."""
     run = pl.DataFrame({"user": [1, 1, 1], "item": ["a", "x", "b"], "rank": [1, 2, 3]})
     truth = pl.DataFrame({"user": [1, 1, 1], "item": ["a", "b", "c"], "relevance": [1, 2, 3]})
     labels = {

@@ -34,7 +34,7 @@ _WITH_NUMBERS = re.compile(rf"(?P<name>{'|'.join(_MANY)})\.(?P<numbers>{_NUMBERS
 
 def spelled_out(labels: Sequence[str], preset: str | None = None) -> list[str]:
     """Expand ``P.5,10``, and sets of measures as a preset has them, into labels, each once."""
-    nine = preset in ("trec_eval_9", "pytrec_eval")
+    nine = preset in ("trec_eval_9", "pytrec_eval", "beir", "mteb")
     names = (name for label in labels for name in _spelled(label.strip(), nine=nine))
     return list(dict.fromkeys(names))
 
