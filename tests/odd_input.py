@@ -1239,6 +1239,18 @@ def doors() -> list[Refusal]:
             "pl.col('wanted').list.eval(pl.element().struct.field(…))",
         ),
         Refusal(
+            "from_lists, a text of ids with commas",
+            lambda: rf.from_lists(pl.DataFrame({"user": [1], "item": ["10,11"]})),
+            "frame of lists, column 'item': a text of ids is split at white space, but this one has a comma or a bracket: "
+            "make lists: lists.with_columns(pl.col('item').str.extract_all(r'[\\w.-]+')). Offending row: user=1",
+        ),
+        Refusal(
+            "from_lists, two texts of one user",
+            lambda: rf.from_lists(pl.DataFrame({"user": [1, 1], "item": ["a", "b"]})),
+            "frame of lists, column 'user': two rows of one 'user', whose lists would be one: add a column that tells "
+            "them apart to by=, or number the rows: frame.with_row_index('row'), with user='row'. Offending row: user=1",
+        ),
+        Refusal(
             "from_lists, truth= and item= are one column",
             lambda: rf.from_lists(answers, user="q", item="found", truth="found"),
             "frame of lists: truth='found' names a column that has another role: name another",
@@ -1258,7 +1270,7 @@ def doors() -> list[Refusal]:
         Refusal(
             "a lazy judged table without items",
             lambda: rf.evaluate(judged.lazy(), "rr"),
-            "judged table: no column 'item' for item; it has 'qid', 'score', 'label'; name it with item=; a lazy table needs it, and a DataFrame with a score and a grade does not",
+            "judged table: no column 'item' for item; it has 'qid', 'score', 'label'; name it with item=; a lazy table needs it, and a DataFrame with a rank or score, and a grade, does not",
         ),
         Refusal(
             "a judged table without items, exclude=",

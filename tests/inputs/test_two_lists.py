@@ -84,7 +84,7 @@ def test_id_of_two_numbers_is_the_one_with_its_name(first, name, number):
         [{"id": "y", "grade": 2, "by": 1}],
         [{"chunk": 7, "weight": 2}],
         [{"id": "y"}],
-        "y",
+        7,
         [["y"]],
     ],
 )
@@ -280,3 +280,75 @@ def test_rows_of_a_user_alone_count_where_all_else_was_retrieved(lazy):
     assert judged.rank.evaluate("hit@1", users="truth").lazy().collect().row(0) == (1, 1.0)
     missed = rf.from_lists({"chatty": CHATTY, "abstains": ABSTAINS}, **OF_Q)  # an item is missed
     assert missed.rank.evaluate("hit@5", by="model")["users"].to_list() == [2, 2]
+
+
+SUBMISSION = pl.DataFrame({"user": [1, 2, 3], "item": ["0706 11\n 12", "7", "9 8"]})
+SOLUTION = pl.DataFrame({"user": [1, 2, 4], "item": ["11 99", "7", "1"]})
+KINDS = {
+    "polars": lambda frame: frame,
+    "lazy": pl.DataFrame.lazy,
+    "pandas": pl.DataFrame.to_pandas,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_texts_of_ids_are_split_at_white_space(kind):
+    """As Kaggle writes them; ids remain text, and one id is a list."""
+    run = rf.from_lists(kind(SUBMISSION))
+    rows = pl.DataFrame(run.collect() if kind is KINDS["lazy"] else run).rows()
+    assert rows == [
+        (1, "0706", 1),
+        (1, "11", 2),
+        (1, "12", 3),
+        (2, "7", 1),
+        (3, "9", 1),
+        (3, "8", 2),
+    ]
+    both = SUBMISSION.join(SOLUTION.rename({"item": "actual"}), on="user")
+    got = rf.evaluate(kind(both), "mapk@12", truth="actual")
+    got = got.collect() if kind is KINDS["lazy"] else got
+    assert pl.DataFrame(got).row(0) == (2, 0.625)
+    lists = both.with_columns(pl.col("actual").str.split(" "))
+    assert_equal(rf.from_lists(lists, truth="actual"), rf.from_lists(both, truth="actual"))
+
+
+def test_mapk_is_the_mean_over_the_solution():
+    """Users 1 and 2 find one of two, and one of one; user 4 has no list."""
+    truth = rf.from_lists(SOLUTION).drop("rank")
+    got = rf.from_lists(SUBMISSION).rank.evaluate("mapk@12", "apk@1", truth=truth)
+    assert got.row(0) == (3, pytest.approx((1 / 4 + 1 + 0) / 3), pytest.approx(1 / 3))
+    long = pl.DataFrame({"user": [1] * 20, "item": [f"{i}" for i in range(20)]})
+    perfect = rf.from_lists({1: long["item"].to_list()})
+    assert perfect.rank.evaluate("mapk@12", "map@12", truth=long).row(0) == (1, 1.0, 12 / 20)
+
+
+@pytest.mark.parametrize("text", ["[10, 11]", "10,11", "('10' '11')"])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_other_texts_are_no_ids_and_the_cure_reads_them(text, kind):
+    lists = kind(pl.DataFrame({"user": [1], "item": [text]}))
+    with pytest.raises(rf.RankingDataError) as raised:
+        rf.from_lists(lists).lazy().collect()
+    said = str(raised.value)
+    assert said.startswith("frame of lists, column 'item': a text of ids is split at white space")
+    cure = said.partition("make lists: ")[2].partition(". Offending")[0]
+    made = rf.from_lists(eval(cure, {"pl": pl, "lists": lists}))
+    assert pl.DataFrame(made.collect() if kind is KINDS["lazy"] else made).rows() == [
+        (1, "10", 1),
+        (1, "11", 2),
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_empty_text_is_an_empty_list_and_the_cure_drops_it(kind):
+    lists = kind(pl.DataFrame({"user": [1, 2, 3], "item": [" ", "7", None]}))
+    with pytest.raises(rf.RankingDataError, match="column 'item': empty or null list") as raised:
+        rf.from_lists(lists).lazy().collect()
+    cure = str(raised.value).partition("drop it: ")[2].partition(". users=")[0]
+    made = rf.from_lists(eval(cure, {"pl": pl, "lists": lists}))
+    assert pl.DataFrame(made.collect() if kind is KINDS["lazy"] else made).rows() == [(2, "7", 1)]
+
+
+def test_texts_of_one_user_are_no_lists():
+    """As in a long table without a rank."""
+    with pytest.raises(rf.RankingDataError, match="two rows of one 'user', whose lists would be"):
+        rf.from_lists(pl.DataFrame({"user": [1, 1], "item": ["a", "b"]}))

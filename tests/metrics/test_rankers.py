@@ -1,6 +1,7 @@
 """Learning to rank: tables without items, and the numbers of LightGBM, XGBoost and CatBoost."""
 
 import json
+import math
 from pathlib import Path
 
 import polars as pl
@@ -97,10 +98,6 @@ def test_equal_scores_keep_the_order_of_rows():
             "no column 'item' for item, which exclude= reads; its rows are numbered instead",
         ),
         (
-            lambda: GROUPS.with_columns(rank=1).rank.evaluate("ap"),
-            "or drop 'rank': with a score and a grade, but no rank, a table may lack items",
-        ),
-        (
             lambda: rf.runs.side_by_side(GROUPS, 1),
             "no column 'item' for item, which side_by_side reads",
         ),
@@ -119,6 +116,36 @@ def test_metrics_that_need_items_say_so(call, message):
     with pytest.raises(rf.RankingDataError) as raised:
         call()
     assert message in str(raised.value)
+
+
+LOG = pl.DataFrame(
+    {
+        "session": [1, 1, 1, 2, 2, 3],
+        "position": [1, 2, 3, 1, 2, 1],
+        "clicked": [True, False, True, False, True, False],
+    }
+)
+
+
+@pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
+@pytest.mark.parametrize("items", [False, True])
+@pytest.mark.parametrize("clicks", [pl.Boolean, pl.Int8, pl.Float64])
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas"])
+def test_impressions_are_a_judged_table(items, clicks, kind):
+    """Session 1 clicks on 1 and 3, session 2 on 2, session 3 on nothing."""
+    log = LOG.with_columns(pl.col("clicked").cast(clicks))
+    log = log.with_columns(item=pl.lit("i") + pl.col("position").cast(pl.String)) if items else log
+    frame = {"polars": log, "lazy": log.lazy(), "pandas": log.to_pandas()}[kind]
+    names = {"user": "session", "rank": "position", "relevance": "clicked"}
+    labels = "ndcg@10", "mrr", "num_hits@1"
+    if kind == "lazy" and not items:
+        with pytest.raises(rf.RankingDataError, match="a lazy table needs it, and a DataFrame"):
+            rf.evaluate(frame, *labels, **names)
+        return
+    got = rf.evaluate(frame, *labels, **names)
+    ndcg = (1 + 1 / 2) / (1 + 1 / math.log2(3)), 1 / math.log2(3), 0
+    row = pl.DataFrame(got.collect() if kind == "lazy" else got).row(0)
+    assert row == (3, pytest.approx(sum(ndcg) / 3), pytest.approx(0.5), 1)
 
 
 @pytest.mark.parametrize("items", [False, True])

@@ -837,8 +837,8 @@ def test_doors_lists(rs, bring, spark):
     text = "column 'item': empty or null list.*Offending row: user=1"
     with pytest.raises(rf.RankingDataError, match=text), rs.plain_errors():
         rs.from_lists(frame.coalesce(1)).collect()
-    with pytest.raises(rf.RankingDataError, match="String is not a list of items"):
-        rs.from_lists(bring(pl.DataFrame({"user": [1], "item": ["a"]})))
+    with pytest.raises(rf.RankingDataError, match="Int64 is not a list of items"):
+        rs.from_lists(bring(pl.DataFrame({"user": [1], "item": [1]})))
     with pytest.raises(TypeError, match="rankframe.spark takes a Spark DataFrame, not polars"):
         rs.from_lists(lists)
 

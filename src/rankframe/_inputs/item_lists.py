@@ -35,13 +35,15 @@ def from_lists(
     Parameters
     ----------
     frame
-        One row per list: user, item (a list, best first), any other columns, and perhaps
-        score (a list of equal length). Or a dict of such frames by name, as ``runs.stack`` takes
-        it: the names are the column ``model``, in the order of the dict. Or ``{user: [items]}``, in
-        which a user without an item has no row, and counts as one whom the run lacks.
+        One row per list: user, item (a list, best first, or a text of ids between white space, such
+        as ``"10 11 12"`` of Kaggle), any other columns, and perhaps score (a list of equal length).
+        Or a dict of such frames by name, as ``runs.stack`` takes it: the names are the column
+        ``model``, in the order of the dict. Or ``{user: [items]}``, in which a user without an item
+        has no row, and counts as one whom the run lacks.
     truth
-        The column of the relevant items: a list of ids, or of structs of an id and a grade. Then
-        the items may be structs of an id and a score, too, in the order of the list.
+        The column of the relevant items: a list of ids, or of structs of an id and a grade, or a
+        text of ids. Then the items may be structs of an id and a score, too, in the order of the
+        list.
     by
         Columns of segments that, with the user and the model, tell lists apart, such as day.
     parent
@@ -70,14 +72,17 @@ def from_lists(
     ------
     RankingDataError
         If a role has no column, items are not a list, a list is empty or null (without
-        ``truth``), or the numbers of scores and items differ. With ``truth`` or ``by``, if two rows
-        are of one user. If the scores of a list ascend somewhere, or its distances descend.
+        ``truth``), or the numbers of scores and items differ. With ``truth``, ``by`` or texts, if
+        two rows are of one user. If a text has a comma, or begins with a bracket. If the scores of
+        a list ascend somewhere, or its distances descend.
 
     Notes
     -----
     A long run cannot represent an empty list. Drop such lists with
     ``lists.filter(pl.col("item").list.len() > 0)``. The default ``users="truth"`` and ``"judged"``
     still count their users as misses; ``"run"`` and ``"both"`` leave them out.
+
+    The ids of a text remain text, a single id is a list of one, and an empty text is an empty list.
 
     With ``truth``, an empty or null list of items is a miss, and an empty list of relevant items is
     a user without any, who counts or not as ``users`` says. Two empty lists are a row of the user
@@ -88,6 +93,8 @@ def from_lists(
     >>> lists = pl.DataFrame({"user": [1, 2], "item": [["a", "b"], ["c"]]})
     >>> rf.from_lists(lists).rows()
     [(1, 'a', 1), (1, 'b', 2), (2, 'c', 1)]
+    >>> rf.from_lists(pl.DataFrame({"user": [1, 2], "item": ["10 11", "7"]})).rows()
+    [(1, '10', 1), (1, '11', 2), (2, '7', 1)]
     >>> rf.from_lists({"q1": ["d2", "d1"]}).rows()
     [('q1', 'd2', 1), ('q1', 'd1', 2)]
     >>> answers = pl.DataFrame({"question": ["q"], "found": [["a", "b"]], "expected": [["b", "c"]]})
@@ -135,7 +142,9 @@ def from_lists(
     arrays = {name for name, dtype in schema.items() if isinstance(dtype, pl.Array)}
     arrays &= {*map(str, names.values()), score}
     lazy = lazy.with_columns(pl.col(name).arr.to_list() for name in arrays)
-    if checks:
+    texts = [name for name in (item, truth) if name and schema[name] == pl.String]
+    lazy = two_lists.of_texts(lazy, texts, user)
+    if checks or texts:
         keys = two_lists.rule_of_keys(groups, user)
         lazy = two_lists.checked(lazy, [keys], [*groups, user])
         if truth is not None:
@@ -155,10 +164,9 @@ def from_lists(
     size = pl.col(item).list.len()
     uneven = pl.any_horizontal(pl.col(name).list.len().ne_missing(size) for name in lists)
 
-    kept = f".loc[lambda frame: frame[{item!r}].str.len() > 0]"
-    drop = table_code("lists", f".filter(pl.col({item!r}).list.len() > 0)", kept)
+    cure = _without_empty(item, is_text=bool(texts))
     empty_text = (
-        f"empty or null list, for which a long run has no row: drop it{drop}. "
+        f"empty or null list, for which a long run has no row: drop it{cure}. "
         "users='truth' and 'judged' still count its user as a miss, 'run' and 'both' leave the "
         "user out"
     )
@@ -183,6 +191,15 @@ def from_lists(
     long = lazy.with_columns(ranks).explode(*lists, "rank", empty_as_null=False, keep_nulls=True)
     once_each = once(long, two_lists.ROW, item, "rank").drop(two_lists.ROW, strict=False)
     return adapters.to_caller_type(once_each, like=runs)
+
+
+def _without_empty(item: str, *, is_text: bool) -> str:
+    """Write the code that drops empty lists, or texts without an id."""
+    kept, rows = "list.len() > 0", "str.len() > 0"
+    if is_text:
+        kept, rows = "str.strip_chars() != ''", "str.strip().fillna('') != ''"
+    rows = f".loc[lambda frame: frame[{item!r}].{rows}]"
+    return table_code("lists", f".filter(pl.col({item!r}).{kept})", rows)
 
 
 def _check_names_of_lists(

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import polars as pl
 
 from rankframe._tables import adapters, column_roles, rules, run_dicts
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, table_code
 
 ROW, _PLACE, _ELEMENT = "__rankframe_row", "__rankframe_place", "__rankframe_struct"
 _FRAME = "frame of lists"
@@ -83,6 +83,25 @@ def checked(
         return rows
 
     return adapters.in_one_step(lists, check, lists.collect_schema()) if checks else lists
+
+
+def of_texts(lists: pl.LazyFrame, columns: Sequence[str], user: str) -> pl.LazyFrame:
+    """Split texts of ids at white space, such as ``"10 11 12"``."""
+    ids = [pl.col(column).str.extract_all(r"\S+") for column in columns]
+    return checked(lists, [_rule_of_text(column) for column in columns], [user]).with_columns(ids)
+
+
+def _rule_of_text(column: str) -> rules.Rule:
+    """Return the rule that a text has nothing but ids and white space."""
+    ids = r"(r'[\w.-]+')"
+    of_polars = f".with_columns(pl.col({column!r}).str.extract_all{ids})"
+    of_pandas = f".assign(**{{{column!r}: lambda frame: frame[{column!r}].str.findall{ids}}})"
+    cure = table_code("lists", of_polars, of_pandas)
+    text = (
+        "a text of ids is split at white space, but this one has a comma or a bracket: make lists"
+    )
+    other = pl.col(column).str.contains(r"^\s*[\[({]|,")
+    return rules.Rule(_FRAME, column, f"{text}{cure}", other.fill_null(value=False))
 
 
 def rule_of_keys(by: Sequence[str], user: str) -> rules.Rule:

@@ -316,14 +316,15 @@ def _ungraded(
 
 
 def _with_row_numbers(table: Table, columns: Columns) -> tuple[Table, Columns]:
-    """Take the rows of a judged table in memory for items, if it has scores, grades and no item.
+    """Take the rows of a judged table in memory for items, if it has places, grades and no item.
 
     They are numbered from the end: equal scores, in descending order of items, keep that of rows.
     """
-    needs = {table.user, columns.get("score", "score"), columns.get("relevance", "relevance")}
-    scored = needs <= {*table.schema} and _placing_role(table, columns) == "score"
+    names = cast("Mapping[str, str]", columns)
+    roles = (_placing_role(table, columns), "relevance")
+    placed = {table.user, *(names.get(role, role) for role in roles)} <= {*table.schema}
     unnamed = column_roles.lacks_items(columns, table.by, table.schema)
-    if table.rows is None or not (scored and unnamed):
+    if table.rows is None or not (placed and unnamed):
         return table, columns
     rows = table.rows.with_columns(pl.int_range(pl.len(), 0, -1).alias(ROW_NUMBER))
     table = replace(table, rows=rows, frame=rows.lazy(), schema=rows.schema, item=ROW_NUMBER)
@@ -443,15 +444,17 @@ def _keywords(
 
 def _why_not_numbered(table: Table, columns: Columns) -> str:
     """Tell why the rows of a judged table are not its items."""
-    placing = {*column_roles.COMMON_NAMES["score"], columns.get("score", "score")}
-    rank = columns.get("rank", "rank")
-    scored = placing.intersection(table.schema)
-    if table.rows is None and scored:
-        text = "a lazy table needs it, and a DataFrame with a score and a grade does not"
+    named = cast("Mapping[str, str]", columns)
+    roles = ("rank", "score")
+    places = {
+        name
+        for role in roles
+        for name in (named.get(role, role), *column_roles.COMMON_NAMES.get(role, ()))
+    }
+    if table.rows is None and places.intersection(table.schema):
+        text = "a lazy table needs it, and a DataFrame with a rank or score, and a grade, does not"
         return wording(text, command="the command needs it, and Python does not")
-    if rank in table.schema and scored:
-        return f"or drop {rank!r}: with a score and a grade, but no rank, a table may lack items"
-    return "only a DataFrame with a score and a grade may lack it"
+    return "only a DataFrame with a rank or score, and a grade, may lack it"
 
 
 def _named_apart(
