@@ -30,7 +30,7 @@ def test_frame_of_metrics_says_what_the_page_says(page):
     assert frame["definition"].null_count() == frame["question"].null_count() == 0
     read = frame.filter(label="precision@k").row(0, named=True)
     assert (read["low"], read["high"], read["reads"]) == (0, 1, ["rank", "relevant"])
-    assert read["presets"] == ["lenskit", "elasticsearch"]
+    assert read["presets"] == ["lenskit", "elasticsearch", "implicit", "surprise"]
 
 
 def test_index_links_each_metric_to_its_section():

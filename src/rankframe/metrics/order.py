@@ -287,9 +287,9 @@ def mean_percentile_rank(*, collection: int) -> pl.Expr:
     """
     most = float(max(collection - 1, 1))
     rest = (most - n) / 2  # below an item that the list lacks, on average
-    grades, found = gain_sum("linear", pl.lit(1.0)), gain_sum("linear", chance_within(None))
-    below_found = gain_sum("linear", places_left(collection).fill_null(0.0)) - found
-    below = (below_found + (grades - found) * rest) / (grades * most)
+    grades, of_list = gain_sum("linear", pl.lit(1.0)), gain_sum("linear", chance_within(None))
+    below_list = gain_sum("linear", places_left(collection).fill_null(0.0)) - of_list
+    below = (below_list + (grades - of_list) * rest) / (grades * most)
     return where_graded(_if_held(collection, 1 - below))
 
 
