@@ -11,6 +11,7 @@ import pytest
 import requirements
 from engines import USER, differences, in_two_columns, of_two_columns, tables
 from every_metric import EVERY_METRIC
+from lists_in_arrays import EVERY, compare
 
 import rankframe as rf
 from rankframe._warehouse import query
@@ -125,6 +126,38 @@ def test_postgres_finds_what_is_broken(postgres):
     assert {*problems["field"]} == {"item", "rank", "relevance"} - (
         {"rank"} if run["rank"][0] is None else set()
     )
+
+
+@pytest.fixture
+def functions(postgres):
+    """Call functions on arrays, which are loaded as texts."""
+
+    def answer(text, query, frame):
+        ids = "text[]" if frame.schema["items"].inner == pl.String else "bigint[]"
+        types = {"items": ids, "relevant": ids, "grades": "int[]"}
+        item = pl.element().cast(pl.String).fill_null("NULL")
+        texts = [
+            pl.format("{{{}}}", pl.col(n).list.eval(item).list.join(",")).alias(n) for n in types
+        ]
+        read = ", ".join(f"{name}::{kind} AS {name}" for name, kind in types.items())
+        query = query.replace("FROM lists", f'FROM (SELECT model, "user", {read} FROM lists) AS l')
+        return postgres(text + query, lists=frame.with_columns(texts))
+
+    return answer
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_postgres_has_functions_on_arrays(functions, seed):
+    asked = ["num_relevant", "filled@3", *FIVE]
+    for form in (True, "graded"):
+        assert compare(seed, asked, form, functions, "postgres", undefined=0.5) == {}
+        assert compare(seed, asked, form, functions, "postgres") == {}
+
+
+@pytest.mark.thorough
+def test_postgres_has_a_function_of_every_label(functions):
+    for part in range(0, len(EVERY), 40):
+        assert compare(1, EVERY[part : part + 40], "graded", functions, "postgres") == {}
 
 
 @pytest.mark.thorough

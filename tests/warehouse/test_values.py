@@ -2,20 +2,19 @@
 
 import polars as pl
 import pytest
-from engines import ENGINES, USER, differences, in_two_columns, need, of_two_columns, tables
+from engines import (
+    ENGINES,
+    USER,
+    differences,
+    in_two_columns,
+    is_translated,
+    need,
+    of_two_columns,
+    tables,
+)
 from every_metric import EVERY_METRIC, FEW, SPECIAL_MEANS
 
 import rankframe as rf
-
-REFUSED = {
-    *("alpha_dcg", "alpha_ndcg", "ap_ia", "err_ia", "nerr_ia", "nnrbp", "nrbp", "precision_ia"),
-    *("subtopic_recall", "compatibility", "concordance", "kendall_tau_b", "gap", "inst"),
-}
-
-
-def is_translated(label):
-    return label.partition("(")[0].partition("@")[0] not in REFUSED
-
 
 #: several tables, each one a group
 STACKED = tuple(

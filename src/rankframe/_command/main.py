@@ -569,7 +569,8 @@ def _sql(arguments: argparse.Namespace) -> None:
         msg = "the following arguments are required: -m/--metric"
         raise ValueError(msg)
     more = ("preset", "users", "undefined", "relevant_at", "depth", "unjudged", "duplicates")
-    values = {n: getattr(arguments, n) for n in (*more, "per_user", "names", "exclude", "check")}
+    texts = ("per_user", "names", "exclude", "check", "as_function")
+    values = {n: getattr(arguments, n) for n in (*more, *texts)}
     call |= {name: value for name, value in values.items() if value is not None}
     text_tables.print_data(query.sql(*labels_, **call))
 

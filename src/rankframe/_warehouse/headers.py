@@ -39,10 +39,8 @@ def header(
     call: Mapping[str, object],
 ) -> str:
     """Tell the call, what the tables must hold, and who counts."""
-    metrics = [plain(metric.name) for metric in question.requested]
-    options = [f"{name}={plain(value)}" for name, value in call.items()]
     lines = [
-        f"rf.sql({', '.join([*metrics, *options])})",
+        _written(question, call),
         "Assumed, and checked by rf.sql(…, check=True):",
     ]
     lines += [f"  {line}" for table in tables.both for line in _assumed(table, more)]
@@ -53,6 +51,31 @@ def header(
     lines.append("  ranks and grades; ids have the same type in both tables.")
     lines.append(f"Users: {_USERS[tables.users]}.")
     return comments(dialect, lines)
+
+
+def of_functions(
+    dialect: str, question: Question, arrays: Sequence[str], call: Mapping[str, object]
+) -> str:
+    """Tell the call, what the arrays hold, and what becomes of items that come again."""
+    value, first = question.settings.undefined, question.settings.duplicates == "first"
+    moved = "the items below its other places move up" if first else "its other places stay empty"
+    grades = (
+        ", each of grade 1." if len(arrays) == 2 else "; grades: theirs, where null is unjudged."
+    )
+    lines = [
+        _written(question, call),
+        f"items: one list, best first; relevant: the items that are relevant to its user{grades}",
+        "An item that comes again counts once, at its first place and with its greatest grade;",
+        f"  {moved}. The place of a null is empty, and so is a null array.",
+        f"The value is {'null' if value is None else plain(value)} where the metric is undefined.",
+    ]
+    return comments(dialect, lines)
+
+
+def _written(question: Question, call: Mapping[str, object]) -> str:
+    metrics = [plain(metric.name) for metric in question.requested]
+    options = [f"{name}={plain(value)}" for name, value in call.items()]
+    return f"rf.sql({', '.join([*metrics, *options])})"
 
 
 def _assumed(table: Table, more: Sequence[str]) -> list[str]:

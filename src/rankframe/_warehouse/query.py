@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, Unpack, get_args
 
 import polars as pl
@@ -16,7 +17,7 @@ from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._tables import judgment, readers
 from rankframe._vocabulary.scope_rows import Rows
-from rankframe._warehouse import checking, dialects, headers, scopes, tables, untranslated
+from rankframe._warehouse import arrays, checking, dialects, headers, scopes, tables, untranslated
 from rankframe._warehouse.dialects import Dialect, DialectName
 from rankframe._warehouse.printing import ColumnText, Printer
 from rankframe._warehouse.scopes import Values
@@ -46,6 +47,7 @@ def sql(
     exclude: TableName | None = None,
     preset: PresetName | Preset | None = None,
     check: bool = False,
+    as_function: bool | Literal["graded"] = False,
     **columns: Unpack[Columns],
 ) -> str:
     r"""
@@ -113,6 +115,17 @@ def sql(
         a SELECT of source, field, problem and num_rows with one row per broken rule, and none if
         all hold, which is what a dbt test means by success. Of metrics, which may be left out, it
         reads the gains: every grade needs one. Options such as ``users`` change no rule.
+    as_function
+        Write a function per metric, for arrays in one row, in DuckDB (a macro), Postgres or
+        BigQuery: ``"ndcg@10"`` gives ``ndcg_at_10(items, relevant)``, where ``items`` are those of
+        one list, best first, and ``relevant`` those that are relevant to its user, of grade 1 each.
+        With ``"graded"``, a third array has their grades. The value is that of ``per_user`` with
+        ``users="all"``. An item that comes again counts once, at its first place and with its
+        greatest grade, as with ``duplicates="occupy"``, or ``"first"``. The place of a null is
+        empty, and so is a null array. Such a function takes ``undefined``, ``depth``, ``preset``
+        and ``duplicates``, and with grades ``relevant_at`` and ``unjudged``. Names are as with
+        ``names="snake"``; ``.alias(…)`` of an expression chooses another. One that SQL reserves,
+        such as ``all``, is called in quotes.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
@@ -123,12 +136,14 @@ def sql(
     str
         One SELECT with the columns of ``evaluate``, by…, users and metrics, in any order of rows.
         The comment above it tells what it assumes of the tables; ``check`` looks for rows that
-        break this.
+        break this. With ``as_function``, one CREATE per metric.
 
     Raises
     ------
     ValueError
-        If a metric has no form in SQL; the message names the reason, and what works instead.
+        If a metric has no form in SQL; the message names the reason, and what works instead. With
+        ``as_function``, also for Spark, SQLite and Snowflake, where a function cannot read arrays
+        as tables, and for a metric that needs the highest grade of all users.
 
     Notes
     -----
@@ -148,16 +163,22 @@ def sql(
     GROUP BY "model"
     >>> print(rf.sql(run="recs", truth="labels", check=True).splitlines()[2])
     SELECT "source", "field", "problem", "num_rows"
+    >>> print(rf.sql("ndcg@10", as_function=True, dialect="bigquery").splitlines()[7])
+    CREATE OR REPLACE FUNCTION `ndcg_at_10`(`items` ANY TYPE, `relevant` ANY TYPE) AS ((
     """
     named = {"run": run, "truth": truth} | ({} if exclude is None else {"exclude": exclude})
     tables.check_paths(named)
-    if check:
+    if check and not as_function:
         once = keywords.check_choice("duplicates", duplicates, get_args(Duplicates)) != "error"
         return checking.query_of_rules(metrics, run, truth, by, dialect, schema, columns, once=once)
     plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
     call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
     call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns
     written = dialects.dialect_named(dialect)
+    if as_function is not False:
+        arrays.check(as_function, {**call, "schema": schema}, written)
+        users, per_user = "all", True
+        duplicates = "occupy" if duplicates == "error" else duplicates
     groups = Settings(average=average).groups(by)
     empty = tables.empty_tables(schema, [*named], groups, columns)
     frames = empty.frames
@@ -186,6 +207,8 @@ def sql(
         raise ValueError(Problem(msg))
     lists = [name for name in empty.by if name != settings.averaged_by]
     question = ask(frames["run"], metrics, frames.get("truth"), lists, settings, per_user=per_user)
+    if as_function:
+        return _functions(question, written, arrays.ARRAYS[: 2 + (as_function == "graded")], call)
     paths = empty.paths(written, named)
     is_typed = schema is not None and "run" in schema
     query = _Query(question, written, paths, empty.more, is_typed=is_typed)
@@ -222,6 +245,19 @@ def _output_names(
     return written
 
 
+def _functions(
+    question: Question, dialect: Dialect, names: Sequence[str], call: Mapping[str, object]
+) -> str:
+    """Write a function for each metric, whose parameters have these names."""
+    written = _output_names(question, names, "snake", dialect)
+    texts = [headers.of_functions(dialect.name, question, names, call)]
+    for metric in question.requested:
+        own, paths = replace(question, columns=[metric]), arrays.tables(dialect, names)
+        query = _Query(own, dialect, paths, (), is_typed=False, arrays=names)
+        texts.append(arrays.function(dialect, written[metric.name], names, query.value()))
+    return "\n".join(texts)
+
+
 class _Query:
     """The parts of one query."""
 
@@ -233,10 +269,11 @@ class _Query:
         more: Sequence[str],
         *,
         is_typed: bool,
+        arrays: Sequence[str] = (),
     ) -> None:
         self.question, self.dialect = question, dialect
         for metric in question.requested:
-            untranslated.refuse_metric(metric)
+            untranslated.refuse_metric(metric, of_one_user=len(arrays) > 2)
         read = readers.read_tables(question)
         untranslated.refuse_tables(read)
         refusals.refuse(question, read)
@@ -247,7 +284,8 @@ class _Query:
         group_means.check_weighted_means(question.requested, self.settings, {})
         divisors = averages.divisors(self.joined, question.requested)
         self.columns = [*question.requested, *divisors]
-        self.sources = Sources(dialect, read, paths, more, question.reading.outside, is_typed)
+        own = question.reading.outside
+        self.sources = Sources(dialect, read, paths, more, own, is_typed, arrays)
         self.keys = self.sources.list_keys
 
     def text(self, names: Mapping[str, str]) -> str:
@@ -274,8 +312,19 @@ class _Query:
                     Cte(self.sources.name("of_groups"), "means of groups", _indented(final))
                 )
                 final = self._of_groups(names)
-        ctes = [*self.sources.ctes(), *ctes]
-        steps = ",\n".join(f"-- {c.comment}\n{c.name} AS (\n{c.body}\n)" for c in ctes)
+        return self._with(ctes, final)
+
+    def value(self) -> ColumnText:
+        """Write the one metric of the one user as an expression."""
+        (values,), (metric,) = self._values(), self.question.requested
+        final = f"SELECT {self.dialect.name_of(metric.name)}\nFROM {values.name}"
+        query, dtype = self._with(values.ctes, final), values.types[metric.name]
+        return self._defined(ColumnText(f"(\n{query})", dtype))
+
+    def _with(self, ctes: Sequence[Cte], final: str) -> str:
+        """Write the steps above what reads them."""
+        every = [*self.sources.ctes(), *ctes]
+        steps = ",\n".join(f"-- {c.comment}\n{c.name} AS (\n{c.body}\n)" for c in every)
         return f"WITH\n{steps}\n{final}\n"
 
     def _values(self) -> list[Values]:
@@ -329,17 +378,24 @@ class _Query:
         columns, texts = [self.keys], dict[str, ColumnText]()
         types = {name: dtype for values in every for name, dtype in values.types.items()}
         for metric in self.columns:
-            text, dtype, name = quoted(metric.name), types[metric.name], quoted(names[metric.name])
-            texts[metric.name] = ColumnText(name, dtype)
-            fills = self.settings.undefined is not None and metric in self.question.requested
-            if fills and dtype in ("int", "float", "bool"):
-                value = Printer(self.dialect, {"": ColumnText(text, dtype)})
-                fill = trees.LiteralNode(float(self.settings.undefined or 0))
-                text = value.sql(CallNode("coalesce", (Cast(ColumnNode(""), "float"), fill)))
-                texts[metric.name] = ColumnText(name, "float" if dtype == "bool" else dtype)
-            columns.append(text if text == name else f"{text} AS {name}")
+            value, name = (
+                ColumnText(quoted(metric.name), types[metric.name]),
+                quoted(names[metric.name]),
+            )
+            value = self._defined(value) if metric in self.question.requested else value
+            texts[metric.name] = ColumnText(name, value.dtype)
+            columns.append(name if value.sql == name else f"{value.sql} AS {name}")
         joins = [f"\nLEFT JOIN {v.name} USING ({self.keys})" for v in every if v.name != spine]
         return f"SELECT\n  {_on_lines(columns)}\nFROM {spine}{''.join(joins)}", texts
+
+    def _defined(self, value: ColumnText) -> ColumnText:
+        """Put ``undefined=`` in the place of null."""
+        if self.settings.undefined is None or value.dtype not in ("int", "float", "bool"):
+            return value
+        fill = trees.LiteralNode(float(self.settings.undefined))
+        node = CallNode("coalesce", (Cast(ColumnNode(""), "float"), fill))
+        text = Printer(self.dialect, {"": value}).sql(node)
+        return ColumnText(text, "float" if value.dtype == "bool" else value.dtype)
 
     def _means(
         self, per_user: str, names: Mapping[str, str], texts: Mapping[str, ColumnText]

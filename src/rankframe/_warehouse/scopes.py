@@ -220,7 +220,8 @@ class _Scope:
                 msg = f"it reads {name!r} of the truth beside 'listed', the whole lists"
                 raise ValueError(msg)
             if self._is_base(name):
-                msg = f"it reads the column {name!r}, which schema= does not name"
+                lacks = "no array has" if self.sources.arrays else "schema= does not name"
+                msg = f"it reads the column {name!r}, which {lacks}"
                 raise ValueError(msg)
             form, home = self._form(name), steps if self._needs_rank(name) else self.truth
             if self._is_of_list(name):

@@ -173,10 +173,12 @@ class Sources:
     more: Sequence[str]  # columns of the user, but for the last
     own: Sequence[str]  # columns of the caller's that metrics read
     is_typed: bool  # whether the columns of the run were named
+    arrays: Sequence[str] = ()  # parameters of a function, which no column is called
 
     def __post_init__(self) -> None:
         words = {word.lower() for path in self.paths.values() for word in re.findall(r"\w+", path)}
-        self._taken = words
+        self._taken = set[str]() if self.arrays else words
+        self.own = [*self.own, *self.arrays]
         self.lengths: dict[str, str] = {}  # columns of the lengths of lists, as scopes need them
         run, truth = self.tables.both
         self.keys, self.item, self.truth_keys = run.keys, run.item, truth.keys
