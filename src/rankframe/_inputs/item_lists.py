@@ -125,7 +125,7 @@ def from_lists(
     runs = cast("FrameT | Mapping[str, FrameT]", frame)
     if isinstance(runs, Mapping):
         columns["model"] = model = run_dicts.model_of_dict(columns)
-        runs = run_dicts.stack(runs, model=model)
+        runs = run_dicts.with_names(runs, model)
     checks = truth is not None or "model" in columns or bool(by)
     columns = column_roles.with_ids(cast("Columns", columns), (), {"frame of lists": runs})
     lazy = adapters.to_lazy(runs, "frame of lists")

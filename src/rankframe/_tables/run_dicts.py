@@ -66,6 +66,11 @@ def stack(runs: Mapping[str, FrameT], /, *, model: str = keywords.MODEL) -> Fram
     >>> rf.runs.stack({"pop": pop, "knn": knn}).rows()
     [('pop', 1, 'a', 1), ('pop', 2, 'a', 1), ('knn', 1, 'b', 1), ('knn', 2, 'a', 1)]
     """
+    return with_names(runs, model)
+
+
+def with_names(runs: Mapping[str, FrameT], model: str) -> FrameT:
+    """Stack runs as they are, also frames of lists, which ``stack`` would read."""
     stacked = _stacked(runs, model, whole=True)
     text = adapters.with_names_as_text(stacked, stacked)
     adapters.note_order(text, model, [*runs])
