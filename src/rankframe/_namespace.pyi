@@ -130,6 +130,7 @@ class Plot(RoomOfFrame):
         exclude: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         **columns: Unpack[Columns],
     ) -> alt.LayerChart | alt.FacetChart: ...
     def funnel(
@@ -165,6 +166,7 @@ class Plot(RoomOfFrame):
         exclude: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
         **columns: Unpack[Columns],
     ) -> alt.LayerChart | alt.FacetChart: ...
     def trend(

@@ -51,6 +51,7 @@ CALLS = [
     ("compare", "-m recall@1 --average pooled", {"average": "pooled"}),
     ("evaluate", "-m ndcg@1,3 -m map", {}),
     ("evaluate", "-m rr --users both --depth 3", {"users": "both", "depth": 3}),
+    ("evaluate", "-m rr -m p@2 --duplicates occupy", {"duplicates": "occupy"}),
     ("compare", "-m rr --by fold --total", {"by": "fold", "total": True}),
     ("compare", "-m rr --cluster who", {"cluster": "who"}),
     (

@@ -888,6 +888,21 @@ def test_doors_exclude(rs, a, bring, truth):
     assert_same(got, rf.judge(gaps, TRUTH_3, exclude=SEEN_3).sort("user", "item"))
 
 
+@pytest.mark.parametrize("duplicates", ["first", "occupy"])
+def test_doors_have_each_item_once(rs, bring, duplicates):
+    again, options = A.with_columns(pl.col("item") % 7), {"duplicates": duplicates}
+    scores = again.select("user", "item", score=1 / pl.col("rank"))
+    for run in (again, scores):
+        frame = bring(run)
+        got = take(rs.per_user(frame, "ap", "rr", "precision@2", truth=TRUTH, **options), "user")
+        assert_same(got, rf.per_user(run, "ap", "rr", "precision@2", truth=TRUTH, **options))
+    got = take(rs.judge(frame, bring(TRUTH), **options), "user", "item")
+    want = rf.judge(scores, TRUTH, **options).sort("user", "item")
+    assert_same(got.select(want.columns), want)
+    got = take(rs.with_rank(frame, **options), "user", "item")
+    assert_same(got, rf.with_rank(scores, **options).sort("user", "item"))
+
+
 def test_doors_dict_of_runs(rs, bring):
     other = A.with_columns(pl.col("rank").reverse().over("user")).select("rank", "item", "user")
     runs, truth = {"a": RUN_3, "b": other}, bring(TRUTH_3)

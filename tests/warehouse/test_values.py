@@ -130,6 +130,19 @@ def _forms():
             "exclude": run.filter(model="m1").head(20).select("model", "user", "item"),
         },
     )
+    again = run.with_columns(pl.col("item") % 9)
+    for duplicates in ("first", "occupy"):
+        options = {"by": ["model"], "duplicates": duplicates}
+        beside = {"exclude": again.filter(pl.col("rank") == 2).select("user", "item").unique()}
+        yield f"repeated items, {duplicates}", again, truth, {**options, **beside, "depth": 5}
+        yield (
+            f"the same in segments, {duplicates}",
+            again,
+            segments,
+            {**options, "by": ["model", "segment"]},
+        )
+        scores = tables(6, score=True)[0].with_columns(pl.col("item") % 9)
+        yield f"the same with scores, {duplicates}", scores, truth, {**options, "score": "score"}
     other = {"user": "q id", "item": "doc", "rank": "place", "relevance": "grade"}
     named = [frame.rename(other, strict=False) for frame in (run, truth)]
     yield "other names", *named, {"by": ["model"], **other}

@@ -159,7 +159,6 @@ def as_frame(  # pyright: ignore[reportGeneralTypeIssues]  # only FrameT has a d
     by: str | Sequence[str],
     columns: ColumnsT,
     *,
-    roles: Mapping[str, object] | None = None,
     whole: bool = True,
     compares: str | None = None,
     preset: object = None,

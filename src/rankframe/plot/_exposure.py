@@ -11,7 +11,7 @@ import polars as pl
 from rankframe._comparison import sentences
 from rankframe._evaluation import row_verbs
 from rankframe._request import keywords
-from rankframe._request.keywords import Columns
+from rankframe._request.keywords import Columns, Duplicates
 from rankframe._request.share_names import Target
 from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters, column_roles, run_dicts
@@ -52,6 +52,7 @@ def exposure(
     exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
+    duplicates: Duplicates = "error",
     **columns: Unpack[Columns],
 ) -> alt.LayerChart | alt.FacetChart:
     """
@@ -89,6 +90,10 @@ def exposure(
         a vector (a list of numbers).
     history
         Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
@@ -119,7 +124,7 @@ def exposure(
     >>> chart.data.select("value", pl.col("share", "target").round(3)).rows()
     [('x', 0.667, 0.333), ('z', 0.0, 0.333), ('y', 0.333, 0.333)]
     """
-    call = read_call(run, truth, by, columns)
+    call = read_call(run, truth, by, columns, duplicates)
     tables = {"items": items, "history": history, "exclude": exclude}
     options = {"of": of, "k": k, "discount": discount, "target": target, **tables}
     exposures = call.compute(row_verbs.exposure, **options)
@@ -194,13 +199,17 @@ def _shares_by_panel(
 
 
 def read_call(
-    run: Runs[Frame], truth: Truth | None, by: str | Sequence[str], columns: Columns
+    run: Runs[Frame],
+    truth: Truth | None,
+    by: str | Sequence[str],
+    columns: Columns,
+    duplicates: Duplicates,
 ) -> Call:
     """Read a call whose first frame is a run, with or without a truth."""
     keywords.check_columns(columns)
-    frame, by, columns = run_dicts.as_frame(run, by, columns)
+    frame, by, columns = run_dicts.as_frame(run, by, columns, duplicates=duplicates)
     call = _call.read_call(frame, frame, by, {"model": columns.get("model")})
-    return call._replace(truth=truth, options=columns)
+    return call._replace(truth=truth, options={**columns, "duplicates": duplicates})
 
 
 def counted_lists(call: Call, exclude: Frame | None, discount: str | float) -> str:

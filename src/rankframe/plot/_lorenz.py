@@ -9,7 +9,7 @@ import polars as pl
 
 from rankframe._comparison import sentences
 from rankframe._evaluation import row_verbs
-from rankframe._request.keywords import Columns
+from rankframe._request.keywords import Columns, Duplicates
 from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters
 from rankframe.plot import _altair as alt
@@ -33,6 +33,7 @@ def lorenz(
     exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
+    duplicates: Duplicates = "error",
     **columns: Unpack[Columns],
 ) -> alt.LayerChart | alt.FacetChart:
     """
@@ -65,6 +66,10 @@ def lorenz(
         a vector (a list of numbers).
     history
         Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+    duplicates
+        What becomes of an item that comes several times in one list: ``"error"``; or its best place
+        counts, and the items below its other places move up, ``"first"``, or these stay empty,
+        ``"occupy"``. It comes before ``exclude``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
@@ -95,7 +100,7 @@ def lorenz(
     >>> chart.data.select("values", pl.col("exposure", "gini").round(3)).rows()
     [(0.0, 0.0, 0.583), (0.5, 0.0, 0.583), (0.75, 0.333, 0.583), (1.0, 1.0, 0.583)]
     """
-    call = _exposure.read_call(run, truth, by, columns)
+    call = _exposure.read_call(run, truth, by, columns, duplicates)
     tables = {"items": items, "history": history, "exclude": exclude}
     options = {"of": of, "k": k, "target": None, **tables}
     exposures = call.compute(row_verbs.exposure, discount=discount, **options)
