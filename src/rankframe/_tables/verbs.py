@@ -165,9 +165,9 @@ def with_rank(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        The run, its rows unchanged and in the same order, without those of ``exclude``, with
-        ``rank`` (Int64, 1 = best, null = not retrieved) added or replaced, and with ``"expected"``
-        also ``tied`` (Int64).
+        The run, its rows unchanged and in the same order, without those of ``exclude`` and, with
+        ``duplicates``, only the best of each item, with ``rank`` (Int64, 1 = best, null = not
+        retrieved) added or replaced, and with ``"expected"`` also ``tied`` (Int64).
 
     Raises
     ------
@@ -175,7 +175,8 @@ def with_rank(
         If an id is null, a score is infinite, or a list has a duplicate item; with ``close_gaps``,
         if a rank is not an integer ≥ 1, or two items have the same.
     ValueError
-        If ``ties`` is unknown, or ``close_gaps`` is combined with an option that reads the score.
+        If ``ties`` is unknown, ``close_gaps`` is combined with an option that reads the score, or
+        ``"occupy"`` with ``close_gaps`` or blocks of ties, which have no single places.
 
     Examples
     --------
