@@ -203,6 +203,10 @@ def test_with_rank(ties, descending, excluded):
             (u, i): rank for u, i, rank in got.select("user", "item", "rank").rows()
         } == expected
         assert got.join(run, on=got.columns[:3], how="anti").is_empty()
+    frame = run.to_pandas()
+    in_pandas = rf.with_rank(frame, ties=ties, descending=descending, duplicates="first")
+    plain = rf.with_rank(run, ties=ties, descending=descending, duplicates="first")
+    assert_frame_equal(pl.DataFrame(in_pandas), plain)
 
 
 def test_with_rank_of_blocks_and_ranks():

@@ -206,9 +206,9 @@ def with_rank(
         preset=preset,
     )
     new_columns = ["rank", "tied"] if "tied" in ranked.collect_schema() else ["rank"]
-    return adapters.to_caller_type(
-        ranked, like=run, beside=[exclude], new_columns=new_columns if exclude is None else ()
-    )
+    if exclude is not None or duplicates != "error":  # rows go
+        new_columns = []
+    return adapters.to_caller_type(ranked, like=run, beside=[exclude], new_columns=new_columns)
 
 
 def plan_ranks(
