@@ -391,6 +391,17 @@ def test_refused(name):
         call()
 
 
+@pytest.mark.parametrize("what", ["weights", "cluster"])
+def test_weights_and_clusters_are_of_the_user_and_not_of_a_run(what):
+    rows = table({"old": OLD, "new": NEW}).with_columns(w=pl.col("seed") + 1.0)
+    says = (
+        "column 'w': a user has several values: give one in all runs. Offending row: model='new', "
+    )
+    for call in (rf.summarize, rf.compare):
+        with pytest.raises(rf.RankingDataError, match=f"^{says}user=0$"):
+            call(rows, "x", over="seed", **{what: "w"})
+
+
 def test_total_is_refused():
     truth = TRUTH.with_columns(country=pl.lit("x"))
     for call in (rf.compare, rf.summarize):

@@ -185,7 +185,7 @@ def compare(
         If there is only one cluster, or a user has no cluster or several.
     ValueError
         If a metric has no value per user and is no geometric mean, or an option has no form for the
-        ``test``: weights and clusters, a margin, a correction; or if ``margin`` or ``primary``
+        ``test`` or ``over``: weights and clusters, a margin, a correction; or if ``margin`` or ``primary``
         names no tested metric, or with ``"sequential"``, a metric has no finite range.
 
     Notes

@@ -29,7 +29,7 @@ from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.types import FrameT, Runs, Truth
-from rankframe._tables import adapters, run_dicts
+from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import Problem, RankingDataError, option
 
 if TYPE_CHECKING:
@@ -817,7 +817,20 @@ def check_rows(rows: pl.DataFrame, values: Values, names: Sequence[str] | None =
 
 
 def check_sizes(rows: pl.DataFrame, values: Values) -> None:
-    """Check that values are small enough to be squared: otherwise the variance is infinite."""
+    """Check that values are small enough to be squared: otherwise the variance is infinite.
+
+    Of training runs, that a user has one weight and one cluster in all of them.
+    """
+    if (
+        values.settings.over is not None
+        and (keys := rows.select(values.keys)).is_duplicated().any()
+    ):
+        row = rules.format_row(keys.filter(keys.is_duplicated()).sort(pl.all()).head(1))
+        what = " and ".join(map(repr, values.settings.of_users))
+        msg = (
+            f"column {what}: a user has several values: give one in all runs. Offending row: {row}"
+        )
+        raise RankingDataError(msg)
     for metric in values.requested:
         greatest = rows.select(pl.col(metric.name).cast(pl.Float64).abs().max()).item()
         if greatest is not None and greatest > 1e100:
