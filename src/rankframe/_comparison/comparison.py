@@ -185,8 +185,8 @@ def compare(
         If there is only one cluster, or a user has no cluster or several.
     ValueError
         If a metric has no value per user and is no geometric mean, or an option has no form for the
-        ``test`` or ``over``: weights and clusters, a margin, a correction; or if ``margin`` or ``primary``
-        names no tested metric, or with ``"sequential"``, a metric has no finite range.
+        ``test`` or ``over``: weights and clusters, a margin, a correction; or if ``margin`` or
+        ``primary`` names no tested metric, or with ``"sequential"``, a metric has no finite range.
 
     Notes
     -----
