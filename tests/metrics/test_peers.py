@@ -493,6 +493,17 @@ def test_implicit_of_a_binary_truth():
     assert got.row(0, named=True) == pytest.approx({"users": 9, **printed}, abs=1e-12)
 
 
+def test_precision_of_implicit_is_pooled():
+    printed = {"precision@3": 0.5555555555555556, "precision@5": 0.45454545454545453}
+    of_ties = {"precision@3": 0.25925925925925924, "precision@5": 0.24390243902439024}
+    own = {"preset": "implicit", "average": "pooled"}  # implicit 0.7.3
+    got = RUN.rank.evaluate(*printed, truth=TRUTH, **own)
+    assert got.row(0, named=True) == pytest.approx({"users": 5, **printed}, abs=1e-12)
+    truth = OF_TIED.filter(pl.col("relevance") > 0)
+    got = TIED.rank.evaluate(*of_ties, truth=truth, **own)
+    assert got.row(0, named=True) == pytest.approx({"users": 9, **of_ties}, abs=1e-12)
+
+
 def predictions() -> pl.DataFrame:
     """Surprise's, with ties; user 7 has no estimate from the threshold on."""
     draw, rows = Random(47), []
