@@ -19,6 +19,7 @@ from rankframe._comparison import (
 )
 from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.trials import Trial
+from rankframe._evaluation import segments as segments_of
 from rankframe._evaluation import sums, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
@@ -179,8 +180,7 @@ def diagnosis_of(rows: pl.DataFrame, *, values: Values, trial: Trial, bins: int)
     paired = relevant_rows.filter(~of_baseline).join(
         before, on=users, suffix=" before", maintain_order="left"
     )
-    smaller = pl.col("total before").rank("min").cast(pl.Int64) - 1
-    place = (smaller * bins // pl.len()).over(values.by).alias(_BIN)
+    place = segments_of.number_of_bin(pl.col("total before"), bins).over(values.by).alias(_BIN)
     low, high = pl.col("total before").min(), pl.col("total before").max()
     sides = [(pl.col(name), pl.col(f"{name} before")) for name in _CHANGING]
     changes = [new.cast(pl.Float64) - old.cast(pl.Float64) for new, old in sides]

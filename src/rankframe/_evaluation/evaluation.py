@@ -20,6 +20,7 @@ from rankframe._evaluation import (
     ranges,
     reduction,
     refusals,
+    segments,
     training_runs,
     user_choice,
     user_columns,
@@ -379,6 +380,7 @@ def _mean_rows(question: Question, *, total: bool, watches: bool) -> pl.LazyFram
 
 def plan_values(question: Question) -> Values:
     """Plan the values of every user."""
+    question = segments.with_columns(question)
     if question.truth is None:
         refusals.check_truth(question)
     tables = readers.read_tables(question)

@@ -1,0 +1,209 @@
+"""Segments that no table has, against the same columns made by hand."""
+
+import random
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+
+SIZES = [0, 1, 1, 2, 3, 4, 5, 8, 13, 20]
+
+
+def tables(seed=1):
+    """Users 0 to 9 with SIZES past items; the last row of each comes twice."""
+    rng = random.Random(seed)
+    past = [(u, item) for u, size in enumerate(SIZES) for item in rng.sample(range(30), size)]
+    history = pl.DataFrame([*past, past[-1]], schema=["user", "item"], orient="row")
+    lists = [(u, i, r) for u in range(9) for r, i in enumerate(rng.sample(range(30), 8), 1)]
+    truth = [
+        (u, i, rng.choice([0, 1, 1, 2]))
+        for u in range(10)
+        for i in rng.sample(range(35), u % 5 + 3)
+    ]
+    run = pl.DataFrame(lists, schema=["user", "item", "rank"], orient="row")
+    return run, pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row"), history
+
+
+RUN, TRUTH, HISTORY = tables()
+RUNS = {"old": RUN, "new": RUN.with_columns(rank=9 - pl.col("rank"))}
+
+
+def bin_of(number, edges):
+    starts = [0, *edges]
+    start = max(edge for edge in starts if edge <= number)
+    if start == starts[-1]:
+        return f"{start}+"
+    end = starts[starts.index(start) + 1] - 1
+    return str(start) if start == end else f"{start}-{end}"
+
+
+def by_hand(name, key, numbers, edges, *frames):
+    """Add the column of the segment to frames, in an order of its bins."""
+    order = pl.Enum([bin_of(start, edges) for start in [0, *edges]])
+    names = {k: bin_of(number, edges) for k, number in numbers.items()}
+    lowest = bin_of(0, edges)
+    of_key = pl.col(key).replace_strict(names, default=lowest, return_dtype=order).alias(name)
+    return [frame.with_columns(of_key) for frame in frames]
+
+
+def quantile_edges(values, bins=4):
+    """The least value of each bin, as who_gained puts users into bins."""
+    places = {}
+    for value in values:
+        places.setdefault(sum(other < value for other in values) * bins // len(values), []).append(
+            value
+        )
+    return sorted(min(group) for group in places.values())[1:]
+
+
+CASES = {
+    "activity": ("user", dict(enumerate(SIZES)), range(10)),
+    "popularity": (
+        "item",
+        dict(HISTORY.unique().group_by("item").len().rows()),
+        TRUTH["item"].unique(),
+    ),
+    "relevant_items": (
+        "user",
+        dict(TRUTH.filter(pl.col("relevance") > 0).group_by("user").len().rows()),
+        range(10),
+    ),
+}
+EDGES = {"": None, "(bins=2)": None, "(2,5)": [2, 5], "(1)": [1], "( 3, 4 )": [3, 4]}
+
+
+@pytest.mark.parametrize("text", EDGES)
+@pytest.mark.parametrize("kind", CASES)
+def test_a_segment_is_the_column_made_by_hand(kind, text):
+    name, (key, numbers, ids) = kind + text, CASES[kind]
+    edges = EDGES[text]
+    if edges is None:
+        edges = quantile_edges([numbers.get(i, 0) for i in ids], 2 if text else 4)
+    *runs, truth = by_hand("made", key, numbers, edges, *RUNS.values(), TRUTH)
+    runs = dict(zip(RUNS, RUNS.values() if key == "item" else runs, strict=True))
+    metrics, options = ["ndcg@3", "recall@5"], {"model": "model"}
+    got = rf.evaluate(RUNS, *metrics, truth=TRUTH, by=name, history=HISTORY)
+    expected = rf.evaluate(runs, *metrics, truth=truth, by="made").rename({"made": name})
+    assert_frame_equal(got, expected, check_exact=True)
+    assert got[name].dtype == pl.Enum([bin_of(start, edges) for start in [0, *edges]])
+    lazy = rf.evaluate(
+        rf.runs.stack(RUNS).lazy(),
+        *metrics,
+        truth=TRUTH.lazy(),
+        by=name,
+        history=HISTORY.lazy(),
+        **options,
+    )
+    got = got.sort("model", name)
+    assert_frame_equal(lazy.collect().sort("model", name), got, check_exact=True)
+
+
+VERBS = {
+    "per_user": lambda runs, **options: rf.per_user(runs, "recall@5", **options),
+    "summarize": lambda runs, **options: rf.summarize(runs, "recall@5", **options),
+    "compare": lambda runs, **options: rf.compare(runs, "recall@5", baseline="old", **options),
+    "compare_segments": lambda runs, **options: rf.stats.compare_segments(
+        runs, "recall@5", baseline="old", **options
+    ),
+    "gate": lambda runs, **options: rf.gate(
+        runs, "recall@5", baseline="old", margin=0.9, undecided="pass", **options
+    ),
+    "at_k": lambda runs, **options: rf.stats.at_k(runs, "recall", k=[1, 5], **options),
+    "harm": lambda runs, **options: rf.stats.harm(runs, "recall@5", baseline="old", **options),
+    "funnel": lambda runs, **options: rf.stats.funnel(runs, "recall@5", **options),
+    "chart": lambda runs, **options: rf.plot.segments(runs, "recall@5", **options).data,
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_takes_them(verb):
+    key, numbers, _ = CASES["activity"]
+    name = "activity(2,5)"
+    *runs, truth = by_hand("made", key, numbers, [2, 5], *RUNS.values(), TRUTH)
+    got = VERBS[verb](RUNS, truth=TRUTH, by=name, history=HISTORY)
+    expected = VERBS[verb](dict(zip(RUNS, runs, strict=True)), truth=truth, by="made")
+    assert_frame_equal(got.rename({name: "made"}, strict=False), expected)
+
+
+def test_pandas_users_of_the_run_judged_tables_and_two_segments():
+    pytest.importorskip("pandas")
+    options = {"by": ["activity(5)", "relevant_items(3)"], "users": "all", "undefined": 0.0}
+    got = rf.evaluate(RUN, "recall@5", truth=TRUTH, history=HISTORY, **options)
+    in_pandas = {"truth": TRUTH.to_pandas(), "history": HISTORY.to_pandas()}
+    frame = rf.evaluate(RUN.to_pandas(), "recall@5", **in_pandas, **options)
+    assert_frame_equal(pl.from_pandas(frame), got, categorical_as_str=True, check_dtypes=False)
+    judged = rf.judge(RUN, TRUTH)
+    users = {"by": "activity(5)", "history": HISTORY, "users": "truth"}
+    assert_frame_equal(
+        rf.evaluate(judged, "ap", **users), rf.evaluate(RUN, "ap", truth=TRUTH, **users)
+    )
+    alone = rf.evaluate(RUN, "novelty@3", by="activity(5)", history=HISTORY)
+    assert alone["users"].to_list() == [sum(size < 5 for size in SIZES[:9]), 3]
+
+
+def test_a_level_of_relevance_counts_and_small_tables_keep_no_plan():
+    level = {"relevant_at": 2, "by": "relevant_items(2)"}
+    twice = TRUTH.filter(pl.col("relevance") > 1).group_by("user").len()
+    expected = {"0-1": int((twice["len"] < 2).sum()), "2+": int((twice["len"] > 1).sum())}
+    for truth, run in [(TRUTH, RUN)] * 3:
+        got = rf.evaluate(run, "recall@5", truth=truth, **level)
+        assert (
+            dict(got.select(pl.col("relevant_items(2)").cast(pl.String), "users").rows())
+            == expected
+        )
+    more = pl.concat([TRUTH, TRUTH.with_columns(item=pl.col("item") + 100)])
+    got = rf.evaluate(RUN, "recall@5", truth=more, **level)
+    assert got["users"].to_list() == [0, twice.height]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        (
+            {"by": "activity"},
+            rf.RankingDataError,
+            "by='activity' means users by their number of items in the history: pass history=, ",
+        ),
+        ({"by": "popularity"}, rf.RankingDataError, "pass history=, with users and items"),
+        ({"by": "relevant_items", "truth": None}, rf.RankingDataError, "pass truth="),
+        (
+            {"by": "activity(5,5)", "history": HISTORY},
+            ValueError,
+            "'activity(5,20)' for below 5, 5 to 19 and from 20",
+        ),
+        (
+            {"by": "activity(bins=0)", "history": HISTORY},
+            ValueError,
+            "by: 'activity(bins=0)' has no bins",
+        ),
+        ({"by": "activity(x)", "history": HISTORY}, ValueError, "has no bins"),
+        (
+            {"by": "activity", "history": HISTORY, "truth": TRUTH.with_columns(activity=1)},
+            rf.RankingDataError,
+            "truth, column 'activity': by='activity' also means users",
+        ),
+        (
+            {"by": "relevant_items", "truth": TRUTH.with_columns(relevant_items=1)},
+            rf.RankingDataError,
+            "rename the column",
+        ),
+        (
+            {"by": "activity", "history": HISTORY.drop("user")},
+            rf.RankingDataError,
+            "no column 'user' for user",
+        ),
+        (
+            {"by": "popularity", "history": HISTORY, "users": "run"},
+            ValueError,
+            "only the truth has the column",
+        ),
+    ],
+)
+def test_what_is_no_segment(options, error, text):
+    options = {"truth": TRUTH, **options}
+    metric = "recall@5" if options["truth"] is not None else "filled@3"
+    with pytest.raises(error) as raised:
+        rf.evaluate(RUN, metric, **options)
+    assert text in str(raised.value)
