@@ -706,6 +706,22 @@ def cases() -> dict[str, list[Case]]:
                 options={"by": "model"},
             ),
             Case(
+                "by= names a segment of the history, and there is no history",
+                RUN,
+                TRUTH,
+                "by='activity' means users by their number of items in the history: pass history=, "
+                "with users and items",
+                options={"by": "activity"},
+            ),
+            Case(
+                "by= names a segment that is a column, too",
+                RUN,
+                TRUTH.with_columns(relevant_items=2),
+                "truth, column 'relevant_items': by='relevant_items' also means users by their "
+                "number of relevant items: rename the column",
+                options={"by": "relevant_items"},
+            ),
+            Case(
                 "by= splits the users, and the truth lacks the column",
                 RUN.with_columns(model=pl.Series(["a", "a", "a", "b", "b"])),
                 TRUTH,
