@@ -228,6 +228,15 @@ def test_gaps_and_ties_change_neither():
         assert_frame_equal(got.select(same), expected.select(same))
 
 
+def test_ceiling_is_the_stage_of_the_funnel():
+    run, truth, _ = make_tables()
+    for label, options in (("ndcg@3", {}), ("recall@2", {"depth": 4}), ("ap", {"relevant_at": 2})):
+        means = rf.evaluate(run, label, truth=truth, chance=True, **options)
+        stages = rf.stats.funnel(run, label, truth=truth, **options)
+        ceiling = stages.filter(stage="candidates")["value"].item()
+        assert means[f"{label}_ceiling"].item() == pytest.approx(ceiling)
+
+
 def test_random_lists_are_at_chance_and_ideal_ones_at_the_ceiling():
     rng = random.Random(1)
     truth = [

@@ -13,7 +13,7 @@ from rankframe._evaluation.values import Values
 from rankframe._request import labels, registry
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question
-from rankframe._tables import guards
+from rankframe._tables import guards, judgment
 from rankframe._tables.judgment import Joined
 from rankframe._tables.table import Tables
 from rankframe._vocabulary import scope_rows, terms
@@ -129,12 +129,5 @@ def reordered(joined: Joined, *, tied: bool) -> Joined:
     schema = pl.Schema({**types, **dict.fromkeys(places, pl.Int64())})
     run = replace(run, rank="rank", score=None, schema=schema)
     tables = replace(joined.tables, run=run, settings=settings)
-    plans = dict.fromkeys(("_table", "_items", "_ranked_truth"), rows)
-    return joined.with_plans(
-        tables=tables,
-        placed=rows.filter(terms.is_listed),
-        id_ranges={},
-        numbered=(),
-        counts_show_duplicates=False,
-        **plans,
-    )
+    joined = judgment.with_items(joined.with_plans(tables=tables), rows)
+    return joined.with_plans(placed=rows.filter(terms.is_listed))
