@@ -60,7 +60,7 @@ _MODELS = {
 }
 _MISSED = "num_missed"
 _K = 10  # cut-off of the default metrics
-_ENDS = ("_users", "_low", "_high")  # of columns beside a metric
+_ENDS = ("_users", "_low", "_high", "_chance", "_ceiling")  # of columns beside a metric
 _OF_ALL_USERS = (trec.RUN_ID, "num_q")  # lines of trec_eval that are no mean over users
 #: Notes of a comparison that the lines above the table have already.
 _SAID_ABOVE = ("primary", "secondary", *trials.EXACT)
