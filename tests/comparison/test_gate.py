@@ -123,7 +123,14 @@ def test_gate_frame():
     for name in ("metric", "model", "baseline", "users", "difference", "ci_low", "ci_high"):
         assert frame[name].equals(compared[name])
     assert frame["margin"].to_list() == [0.01, 0.01, 0, 0]
-    assert frame["note"].equals(compared["note"])
+    named = frame["note"].str.replace(r"^lost most: .*?\)(; |$)", "")
+    assert named.replace("", None).equals(compared["note"])
+    lost = rf.stats.differences(RUNS, "rr", truth=TRUTH, baseline="old", n=3)
+    for row in frame.filter(~pl.col("passed"), metric="rr").iter_rows(named=True):
+        users = lost.filter(pl.col("difference") < 0, model=row["model"])
+        names = [f"{user} (−{-x:.4f})" for user, x in users.select("user", "difference").rows()]
+        assert row["note"].startswith(f"lost most: {', '.join(names)}")
+    assert frame["passed"].to_list() == [True, False, True, False]
     like, worse = frame["why"].to_list()[:2]
     assert like == "undecided: -0.01 in interval"
     rough = gate(RUNS, "rr", truth=TRUTH, baseline="old", margin=np.float32(0.01))
@@ -171,7 +178,10 @@ def test_reason_is_not_the_baseline_nor_an_interval_that_is_there():
     runs = {name: rows.head(1) for name, rows in RUNS.items()}
     alone = rf.gate(runs, "rr", truth=TRUTH.head(1), margin=0.5)
     assert alone["why"].to_list() == ["no interval: one user"] * 2
-    assert alone["note"].to_list() == ["one user; baseline: 'old', the first system"] * 2
+    assert alone["note"].to_list() == [
+        "one user; baseline: 'old', the first system",
+        "lost most: 0 (−0.5000); one user; baseline: 'old', the first system",
+    ]
     values = {"model": ["old"] * 30 + ["new"] * 30, "user": [*range(30)] * 2}
     values = pl.DataFrame(values | {"rr": [0.0] * 30 + [0.1, 0.2] * 15})
     row = rf.gate(values, "rr", baseline="old", margin="1%").row(0, named=True)
@@ -760,7 +770,8 @@ def test_gate_says_why_in_one_line(folder, capsys):
     low, high = interval(WORSE)
     assert capsys.readouterr().err == (
         "rankframe: gate failed: rr of worse against old: worse: interval below -0.1 (margin 0.1, "
-        f"difference {(low + high) / 2:.4f}, interval {low:.4f} to {high:.4f})\n"
+        f"difference {(low + high) / 2:.4f}, interval {low:.4f} to {high:.4f}); "
+        "lost most: 1 (−0.6667), 6 (−0.6667), 9 (−0.6667)\n"
     )
 
 

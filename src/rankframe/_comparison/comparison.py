@@ -18,6 +18,7 @@ from rankframe._comparison import (
     decision,
     margins,
     notes,
+    numerals,
     pair_tests,
     sentences,
     summaries,
@@ -32,6 +33,7 @@ from rankframe._comparison.trials import Bound, Correction, Margin, Test, Trial
 from rankframe._evaluation import averages, evaluation, ready_values
 from rankframe._evaluation.system_metrics import OfPair, SystemMetrics
 from rankframe._evaluation.values import Values
+from rankframe._inputs import several_users
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Count, Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
@@ -62,6 +64,7 @@ _ANSWER = (
     *("difference", "relative", "users", "note", "ci_low", "ci_high", "p_adjusted"),
     *("p_not_worse", "verdict"),
 )
+_MOST_NAMED = 3  # users who lost most, in the note of a gate
 CONFIDENCE = 0.95  # of the readings
 
 
@@ -674,6 +677,7 @@ def _numbers_of(
             "detectable": of_mean.detectable(trial.confidence) if has_power else nan,
             **within,
             "note": notes.packed(said),
+            decision.LOST: _note_of_losses(pair, metrics[pair.metric]) if trial.undecided else None,
             trials.NUMBER: float(of_mean.freedom) + 1,
         }
 
@@ -728,6 +732,24 @@ def _note_of_runs(runs: RunError | None, systems: Sequence[object]) -> Note | No
     of = dict(zip(("system", "baseline"), map(sentences.name_in_note, systems), strict=True))
     kind = "pooled_runs" if runs.is_pooled else "runs"
     return notes.note(kind, number=runs.numbers[0], others=runs.numbers[1], **of)
+
+
+def _note_of_losses(pair: Pair, metric: RequestedMetric) -> str | None:
+    """Name the users who lost most, for a gate that fails."""
+    names = pair.names.filter(pl.Series(pair.counts))
+    if len(names) != len(pair.difference) or metric.over_users.epsilon is not None:
+        return None  # users of several segments or runs became one, or values their logarithms
+    sign = -1 if metric.traits.higher_is_better is False else 1
+    weights = 1.0 if pair.weights is None else pair.weights
+    gain = pl.Series(sign * weights * pair.difference).round_sig_figs(12)
+    users = pl.DataFrame({"gain": gain, "name": names, "change": pair.difference})
+    lost = users.filter(pl.col("gain") < 0).sort("gain", "name").head(_MOST_NAMED)
+    said = [
+        f"{sentences.name_in_note(several_users.text_of(name, names.name))} "
+        f"({numerals.signed(change)})"
+        for _, name, change in lost.iter_rows()
+    ]
+    return notes.packed([notes.note("lost_most", names=", ".join(said)) if said else None])
 
 
 def _left_out(kind: str, number: int, users: int, left_out: int) -> list[Note]:

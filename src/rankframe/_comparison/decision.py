@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 #: Hidden columns of a comparison's rows: what they show; the one-sided p-values that a system is
 #: beyond its margin, and within, before any correction; and what decides these beside a test.
-OUTCOME, P_BEYOND, P_WITHIN, EVIDENCE = (
-    f"{labels.PREFIX}{name}" for name in ("outcome", "p_beyond", "p_within", "evidence")
+#: And of a gate, the users who lost most.
+OUTCOME, P_BEYOND, P_WITHIN, EVIDENCE, LOST = (
+    f"{labels.PREFIX}{name}" for name in ("outcome", "p_beyond", "p_within", "evidence", "lost")
 )
 HIDDEN: Mapping[str, Any] = {
-    **dict.fromkeys((OUTCOME, EVIDENCE), pl.String),
+    **dict.fromkeys((OUTCOME, EVIDENCE, LOST), pl.String),
     **dict.fromkeys((P_BEYOND, P_WITHIN), pl.Float64),
 }
 _VERDICTS = {"same": "equivalent", "worse within the margin": trials.LESS_THAN_MARGIN}

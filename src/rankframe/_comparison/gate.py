@@ -142,8 +142,10 @@ def gate(
         One row per segment, metric and system, and one per floor: the system (in the column of the
         model, if there is one), segments…, ``metric``, with a baseline ``baseline``; ``users``,
         ``num_left_out`` and ``note`` as in ``compare`` (of a floor, users with a value and without
-        one, whom ``note`` names from 5% on, and else ``note`` as in ``summarize``); with a baseline
-        ``margin`` and ``difference``, with floors ``mean``, ``at_least`` and ``at_most``; the
+        one, whom ``note`` names from 5% on, and else ``note`` as in ``summarize``);
+        ``note`` of a system that fails against the baseline begins with up to three users who lost
+        most; with a baseline ``margin`` and ``difference``, with floors ``mean``, ``at_least`` and
+        ``at_most``; the
         interval ``ci_low`` to ``ci_high`` of the difference or, with ``interval``, the mean;
         ``passed`` (Boolean, never null), and ``why``, which begins with "worse", "not worse",
         "undecided", "no interval", "cannot be judged", or for a floor "too low", "high enough",
@@ -569,11 +571,13 @@ def _with_decisions(
     ]
     passed, why = zip(*decided, strict=True) if decided else ((), ())
     sizes = [_size_of(row, trial.margins.get(row["metric"])) for row in rows]
-    return table.with_columns(
+    table = table.with_columns(
         pl.Series("margin", sizes, pl.Float64),
         pl.Series("passed", passed, pl.Boolean),
         pl.Series("why", why, pl.String),
-    ).select(columns)
+    )
+    lost = notes.noted(pl.when(~pl.col("passed")).then(decision.LOST), first=True)
+    return table.with_columns(lost).select(columns)
 
 
 def _size_of(row: Mapping[str, Any], margin: Bound | None) -> float | None:

@@ -143,10 +143,10 @@ def with_note(
     return table.with_columns(_joined(lines, "note") if first else _joined("note", lines))
 
 
-def noted(note: Note | pl.Expr | None) -> pl.Expr:
+def noted(note: Note | pl.Expr | None, *, first: bool = False) -> pl.Expr:
     """Add one note to all rows, or a column of packed ones."""
     lines = note if isinstance(note, pl.Expr) else pl.lit(packed([note]), pl.String)
-    return _joined("note", lines)
+    return _joined(lines, "note") if first else _joined("note", lines)
 
 
 def _joined(*lines: pl.Expr | pl.Series | str) -> pl.Expr:

@@ -81,6 +81,7 @@ class Pair(NamedTuple):
     sample: Sample  # the differences of independent observations: users or clusters
     undefined: str | None  # the kind of the note why the differences have no test
     counts: Bits  # the rows of the matrix that are compared
+    names: pl.Series  # of the users in all of its rows
     missed: tuple[int, int] | None = None  # users without a list of the system, of the baseline
     left_out: int = 0  # users with a value in one group only, or in no group at all
     valueless: int = 0  # of these, users for whom no system has a value
@@ -442,6 +443,7 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
         sample=sample,
         undefined=undefined,
         counts=counts,
+        names=matrix.names,
         missed=(number_without(lists[0]), number_without(lists[1])) if lists else None,
         left_out=left_out,
         valueless=valueless,
