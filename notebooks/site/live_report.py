@@ -61,6 +61,10 @@ CHARTS = {
         "Which genres are shown?",
         'rf.plot.exposure(two, of="genre", k=10, items=films, target="history", history=past)',
     ),
+    "funnel": (
+        "Is it the order, the cut or retrieval that loses?",
+        'rf.plot.funnel(two, "ndcg@10", truth=truth)',
+    ),
     "precision_recall": (
         "What does each further hit cost?",
         "rf.plot.precision_recall(runs, truth=truth)",

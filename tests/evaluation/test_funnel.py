@@ -194,6 +194,14 @@ def test_scores_gaps_and_exclusions_give_the_lists_that_evaluate_has():
     assert got["value"].to_list() == [1 / 4, 1 / 2, 1 / 2, 1]  # the ranks of a list stay
 
 
+def test_the_candidates_have_the_ceiling_of_evaluate():
+    lists, judged = drawn(8)
+    run, truth = run_of(lists), truth_of(judged)
+    got = rf.stats.funnel(run, "ndcg@3", truth=truth).row(2, named=True)
+    ceiling = rf.evaluate(run, "ndcg@3", truth=truth, chance=True)["ndcg@3_ceiling"].item()
+    assert (got["stage"], got["value"]) == ("candidates", pytest.approx(ceiling, abs=1e-12))
+
+
 def test_a_metric_of_errors_falls():
     lists, judged = drawn(5)
     got = rf.stats.funnel(run_of(lists), "e(beta=1)@3", truth=truth_of(judged))
