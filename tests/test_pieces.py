@@ -162,6 +162,11 @@ def head_and_tail(run, truth):
     return run.rank.evaluate("recall@3", truth=truth, by="kind")
 
 
+def cold_and_active(run, truth, history):
+    """Users by length of their history: none, one or two, three and more."""
+    return run.rank.evaluate("recall@3", truth=truth, history=history, by="activity(1,3)")
+
+
 PIECES = [
     otto_score,
     candidate_recall,
@@ -184,6 +189,7 @@ PIECES = [
     pages_of_chunks,
     worst_queries,
     head_and_tail,
+    cold_and_active,
 ]
 
 
@@ -200,8 +206,8 @@ def test_pieces_are_short():
         body = ast.parse(textwrap.dedent(inspect.getsource(piece))).body[0].body
         lines = body[-1].end_lineno - body[0].end_lineno  # the docstring comes first
         assert 1 <= lines <= 5, piece.__name__
-    assert len(PIECES) == 21
-    assert sum(calls_of(piece) == 1 for piece in PIECES) == 19
+    assert len(PIECES) == 22  # the last two are one piece: users and items by activity
+    assert sum(calls_of(piece) == 1 for piece in PIECES) == 20
 
 
 # ------------------------------------------------------------------ their definitions
@@ -506,3 +512,14 @@ def test_head_and_tail():
     truth = TRUTH.with_columns(kind=pl.col("item").replace_strict(kinds))
     got = head_and_tail(RUN, truth)
     assert dict(got.select("kind", "recall@3").rows()) == pytest.approx(expected)
+
+
+def test_cold_and_active():
+    had = {1: "vwx", 2: "v", 3: "vw"}
+    groups = defaultdict(list)
+    for user, liked in GRADES.items():
+        number = len(had.get(user, ""))
+        groups[(number >= 1) + (number >= 3)].append(recall(LISTS.get(user, ""), liked, 3))
+    expected = [(len(groups[place]), mean(groups[place])) for place in range(3)]
+    got = cold_and_active(RUN, TRUTH, run_of(had).drop("rank"))
+    assert got.select("users", "recall@3").rows() == [pytest.approx(row) for row in expected]
