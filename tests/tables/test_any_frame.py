@@ -322,17 +322,17 @@ def test_type_that_polars_cannot_read_is_an_error(role, refused):
 
 def test_the_cure_is_of_the_table_that_it_names():
     """The table may be in a dict, and the other one of another package."""
-    run = {"user": [1, 1], "item": [10, 10], "rank": [1, 2]}
+    run = {"user": [1, 1], "item": [10, 11], "rank": [1, 2], "day": ["x", None]}
     judged = {"user": [1, 1], "item": [10, 11], "c": [0, 1]}
-    twice = pd.DataFrame(run)
-    for frame in (twice, pl.DataFrame(run)):
+    in_pandas = pd.DataFrame(run)
+    for frame in (in_pandas, pl.DataFrame(run)):
         for own in ({}, {"model": "system"}):
             runs = {"a": frame, "b": frame}
             with pytest.raises(rf.RankingDataError) as got:
-                rf.runs.fuse(runs, **own)
-            cure = re.search(r"of each item: (.*)\. Off", str(got.value))[1]
-            assert ("sort_values" in cure) == (frame is twice)
-            assert len(eval(cure)) == len(runs)
+                rf.runs.fuse(runs, by="day", **own)
+            cure = re.search(r"fill in the group: (.*)\. Off", str(got.value))[1]
+            assert ("fillna" in cure) == (frame is in_pandas)
+            assert [*eval(cure)["day"]] == ["x", "unknown"] * len(runs)
     for truth, cure in ((pl.DataFrame(judged), "drop('c')"), (pd.DataFrame(judged), "columns='c'")):
         for frame in (pl.DataFrame, pd.DataFrame):
             plain = frame({"user": [1, 1], "item": [10, 11], "rank": [1, 2]})
