@@ -113,6 +113,9 @@ VERBS = {
     "at_k": lambda runs, **options: rf.stats.at_k(runs, "recall", k=[1, 5], **options),
     "harm": lambda runs, **options: rf.stats.harm(runs, "recall@5", baseline="old", **options),
     "funnel": lambda runs, **options: rf.stats.funnel(runs, "recall@5", **options),
+    "report": lambda runs, **options: rf.report(runs, "recall@5", baseline="old", **options).tables[
+        f"segments: {options['by']}"
+    ],
     "chart": lambda runs, **options: rf.plot.segments(runs, "recall@5", **options).data,
 }
 
@@ -125,6 +128,15 @@ def test_each_verb_takes_them(verb):
     got = VERBS[verb](RUNS, truth=TRUTH, by=name, history=HISTORY)
     expected = VERBS[verb](dict(zip(RUNS, runs, strict=True)), truth=truth, by="made")
     assert_frame_equal(got.rename({name: "made"}, strict=False), expected)
+
+
+def test_a_report_of_rare_items():
+    tables = rf.report(RUNS, "recall@5", truth=TRUTH, history=HISTORY, by="popularity(2)").tables
+    rows = tables["segments: popularity(2)"]
+    expected = rf.compare(
+        RUNS, "recall@5", truth=TRUTH, history=HISTORY, by="popularity(2)", baseline="old"
+    )
+    assert rows["users"].to_list() == expected["users"].to_list() == [10, 9]
 
 
 def test_pandas_users_of_the_run_judged_tables_and_two_segments():

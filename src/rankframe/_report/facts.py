@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 
@@ -21,6 +21,7 @@ from rankframe._comparison import (
 from rankframe._comparison.notes import Nouns
 from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, provenance, reduction, user_choice, user_columns
+from rankframe._evaluation import segments as segments_of
 from rankframe._evaluation.values import Values
 from rankframe._health import health
 from rankframe._report import people, results
@@ -484,9 +485,12 @@ def range_of(low: int, high: int) -> str:
 
 def _users_in(values: Measurement, name: str) -> pl.DataFrame:
     """Return each user with a segment; a user may have several."""
-    source, kind = values.call.truth, "truth"
+    call = values.call
+    asked = ask(call.run, call.metrics, call.truth, [name], call.settings)
+    asked = segments_of.with_columns(asked)
+    source, kind = cast("pl.LazyFrame | None", asked.truth), "truth"
     if source is None:
-        source, kind = values.call.run, "judged table"
+        source, kind = cast("pl.LazyFrame", asked.frame), "judged table"
     columns = source.collect_schema().names()
     if name not in columns:
         choices = ", ".join(map(repr, columns))
