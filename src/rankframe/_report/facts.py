@@ -11,6 +11,7 @@ import polars as pl
 from rankframe._comparison import (
     comparison,
     cutoff_curves,
+    differences,
     harm,
     many_systems,
     pair_tests,
@@ -374,12 +375,9 @@ def _harm(values: Measurement, shown: Sequence[object]) -> pl.DataFrame | None:
 
 def _changed(values: Measurement, name: str) -> pl.DataFrame:
     """Return each user's change from the baseline, as the value."""
-    by, user = values.call.by, values.values.user
-    rows = values.rows.select(by, user, value=pl.col(name).cast(pl.Float64)).drop_nulls()
-    is_baseline = pl.col(by) == pl.lit(values.call.trial.baseline, rows.schema[by])
-    before = rows.filter(is_baseline).select(user, before="value")
-    both = rows.remove(is_baseline).join(before, on=user)
-    return both.with_columns(value=(pl.col("value") - pl.col("before")).round(12))
+    trial = Trial(values.call.trial.baseline)
+    table = differences.of_pairs(values.rows, values.only([name]), trial)
+    return table.with_columns(value=pl.col("difference").round(12))
 
 
 def _value_of(rows: pl.DataFrame, name: str) -> pl.DataFrame:
