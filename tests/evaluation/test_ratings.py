@@ -201,3 +201,8 @@ def test_parts_add_up(total):
     got = means_of_plan(added(pl.concat(parts)), plan, total=total)
     want = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", total=total, **options)
     assert_same(got, want)
+
+
+def test_totals_are_last_of_lazy_tables():
+    got = RUN.lazy().rank.evaluate("rr", truth=TRUTH.lazy(), by="model", total=True).collect()
+    assert got["model"].to_list() == [*sorted(RUN["model"].unique()), None]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import polars as pl
 
 from rankframe._comparison import sentences
 from rankframe._evaluation import row_verbs
 from rankframe._request import keywords
-from rankframe._request.keywords import Columns, Duplicates
+from rankframe._request.keywords import Columns, Duplicates, Options
 from rankframe._request.share_names import Target
 from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters, column_roles, run_dicts
@@ -209,7 +209,8 @@ def read_call(
     keywords.check_columns(columns)
     frame, by, columns = run_dicts.as_frame(run, by, columns, duplicates=duplicates)
     call = _call.read_call(frame, frame, by, {"model": columns.get("model")})
-    return call._replace(truth=truth, options={**columns, "duplicates": duplicates})
+    options = cast("Options", {**columns, "duplicates": duplicates})
+    return call._replace(truth=truth, options=options)
 
 
 def counted_lists(call: Call, exclude: Frame | None, discount: str | float) -> str:
