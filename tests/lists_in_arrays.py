@@ -6,19 +6,11 @@ from engines import KEYS, differences, is_translated, tables
 from every_metric import EVERY_METRIC, FEW
 
 import rankframe as rf
-from rankframe._request import labels, registry
 from rankframe._warehouse import scopes
 
-ARRAYS = {True: ["items", "relevant"], "graded": ["items", "relevant", "grades"]}
-
-
-def is_of_one_user(label):
-    """Whether no grade of another user changes the value."""
-    return not registry.reading_of(labels.parse_metric(label).reads).top_grade
-
-
+ARRAYS = ["items", "relevant"]
 LABELS = [*filter(is_translated, FEW)]
-EVERY = [*filter(is_of_one_user, filter(is_translated, EVERY_METRIC))]
+EVERY = [*filter(is_translated, EVERY_METRIC)]
 
 
 def in_arrays(run, truth):
@@ -27,16 +19,14 @@ def in_arrays(run, truth):
     places = ranked.group_by(KEYS).agg(rank=pl.int_range(1, pl.col("rank").max() + 1))
     places = places.explode("rank").join(ranked, on=[*KEYS, "rank"], how="left")
     lists = places.sort("rank").group_by(KEYS).agg(items="item")
-    judged = truth.group_by("user").agg(relevant="item", grades="relevance")
+    judged = truth.group_by("user").agg(relevant="item")
     pairs = run.select("model").unique().join(judged, how="cross")
     return pairs.join(lists, on=KEYS, how="full", coalesce=True)
 
 
-def question(asked, form):
+def question(asked):
     """Write the query that calls the functions of labels."""
-    calls = [
-        f'"{scopes.snake_name(name)}"({", ".join(ARRAYS[form])}) AS "{name}"' for name in asked
-    ]
+    calls = [f'"{scopes.snake_name(name)}"({", ".join(ARRAYS)}) AS "{name}"' for name in asked]
     return f'SELECT model, "user", {", ".join(calls)} FROM lists'
 
 
@@ -47,12 +37,11 @@ def in_duckdb(text, query, frame):
         return connection.sql(query).pl()
 
 
-def compare(seed, asked, form, answer=in_duckdb, dialect="duckdb", **options):
+def compare(seed, asked, answer=in_duckdb, dialect="duckdb", **options):
     """Name the first value of each label that is not that of ``per_user``."""
     run, truth = tables(seed, text=seed % 2 == 0)
-    if form is True:
-        truth = truth.filter(pl.col("relevance") > 0).with_columns(relevance=1)
-    text = rf.sql(*asked, as_function=form, dialect=dialect, **options)
-    got = answer(text, question(asked, form), in_arrays(run, truth))
+    truth = truth.filter(pl.col("relevance") > 0).with_columns(relevance=1)
+    text = rf.sql(*asked, as_function=True, dialect=dialect, **options)
+    got = answer(text, question(asked), in_arrays(run, truth))
     want = rf.per_user(run, *asked, truth=truth, by="model", users="all", **options)
     return differences(got, want, KEYS)

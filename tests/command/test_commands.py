@@ -965,10 +965,11 @@ def test_sql_prints_what_rf_sql_returns(capsys):
     for more in ([], ["--check"]):
         assert main(["sql", "-m", "official", *more]) == 0
         capsys.readouterr()
-    for more, form in (([], True), (["graded"], "graded")):
-        assert main(["sql", "-m", "map", "--as-function", *more, "--undefined", "0"]) == 0
-        want = rf.sql("map", as_function=form, undefined=0)
-        assert capsys.readouterr().out.partition("CREATE")[2] == want.partition("CREATE")[2] != ""
+    assert main(["sql", "-m", "map", "--as-function", "--undefined", "0"]) == 0
+    want = rf.sql("map", as_function=True, undefined=0)
+    assert capsys.readouterr().out.partition("CREATE")[2] == want.partition("CREATE")[2] != ""
+    assert main(["sql", "-m", "map"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "-- rf.sql('map')"
     assert main(["sql", "-m", "map", "--as-function", "--by", "day"]) == 2
     assert "leave out --as-function for the SELECT" in capsys.readouterr().err
 

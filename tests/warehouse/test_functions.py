@@ -1,10 +1,12 @@
 """Functions on arrays have the values of ``per_user`` of the same lists."""
 
+from itertools import pairwise
+
 import duckdb
 import polars as pl
 import pytest
 import sqlglot
-from lists_in_arrays import ARRAYS, EVERY, LABELS, compare, is_of_one_user
+from lists_in_arrays import ARRAYS, EVERY, LABELS, compare
 from sql_labels import translations, written
 
 import rankframe as rf
@@ -14,30 +16,26 @@ from rankframe._warehouse import scopes
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("part", range(4))
-@pytest.mark.parametrize("form", ARRAYS)
-def test_functions_have_the_values_of_per_user(form, part):
-    asked = filter(is_of_one_user, LABELS) if form == "graded" else LABELS
-    assert compare(1, [*asked][part::4], form) == {}
+def test_functions_have_the_values_of_per_user(part):
+    assert compare(1, LABELS[part::4]) == {}
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("part", range(12))
 def test_functions_of_labels_have_the_values_of_per_user(part):
-    assert compare(2, EVERY[part::12], "graded") == {}
+    assert compare(2, EVERY[part::12]) == {}
 
 
 OPTIONS = [
     {"undefined": 0.5},
     {"depth": 3, "preset": "ranx"},
-    {"relevant_at": 2},
-    {"unjudged": "drop", "depth": 4},
 ]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_options_of_functions(options):
-    asked = ["ndcg@3", "ap", "num_hits", "filled@3", "q", "precision(rel=2)@3", "hit@2"]
-    assert compare(2, asked, "graded", **options) == {}
+    asked = ["ndcg@3", "ap", "num_hits", "filled@3", "q", "err", "hit@2"]
+    assert compare(2, asked, **options) == {}
 
 
 @pytest.mark.parametrize(
@@ -69,20 +67,13 @@ def test_items_below_one_that_comes_again_move_up():
         assert connection.sql("SELECT recall_at_2([1, 1, 2], [1, 2])").fetchall() == [(1.0,)]
 
 
-def test_item_that_comes_again_has_its_greatest_grade():
-    with duckdb.connect() as connection:
-        connection.execute(rf.sql("cg", as_function="graded"))
-        calls = "cg(['b', 'a'], ['a', 'a', 'b', 'c'], [1, 3, NULL, 5]), cg(['c'], ['a', 'c'], [1])"
-        assert connection.sql(f"SELECT {calls}").fetchall() == [(3.0, 0.0)]
-
-
 def test_columns_of_the_caller_may_have_any_name():
     names = ["item", "rank", "relevance", "user", "array", "relevant", "items", "grades"]
     with duckdb.connect() as connection:
-        connection.execute(rf.sql("ndcg", as_function="graded"))
-        for first, second, third in zip(names, names[1:], names[2:] + names[:2], strict=False):
-            lists = f'(SELECT [1, 2] AS "{first}", [2, 3] AS "{second}", [1, 0] AS "{third}")'
-            call = f'ndcg("{first}", "{second}", "{third}")'
+        connection.execute(rf.sql("ndcg", as_function=True))
+        for first, second in pairwise(names):
+            lists = f'(SELECT [1, 2] AS "{first}", [2] AS "{second}")'
+            call = f'ndcg("{first}", "{second}")'
             got = connection.sql(f"SELECT {call} FROM {lists}").fetchall()
             assert got == [(pytest.approx(0.6309297535714575),)]
 
@@ -98,7 +89,7 @@ def test_dialects_parse_a_function_of_each_label(dialect):
     for statement, label in zip(created, every, strict=True):
         assert isinstance(statement, sqlglot.exp.Create)
         assert statement.this.this.name == scopes.snake_name(label)
-        assert [parameter.name for parameter in statement.this.expressions] == ARRAYS[True]
+        assert [parameter.name for parameter in statement.this.expressions] == ARRAYS
         assert statement.expression.find(sqlglot.exp.With)
 
 
@@ -129,8 +120,6 @@ def test_function_of_a_hostile_name_is_one_statement(name):
         (["map"], {"run": "recs", "per_user": True}),
         (["map"], {"unjudged": "drop"}),
         (["map"], {"relevant_at": 2}),
-        (["err"], {"as_function": "graded"}),
-        (["ndcg(ideal=perfect)"], {"as_function": "graded"}),
         (["gmap"], {}),
         (["novelty@5"], {}),
         ([pl.col("price").sum().alias("x")], {}),
@@ -145,8 +134,6 @@ def test_functions_refuse_what_arrays_do_not_have(metrics, options, refused):
 def test_cures_of_functions_work():
     for metric, cure in (
         ("map", {"dialect": "bigquery", "as_function": True}),
-        ("map", {"relevant_at": 2, "as_function": "graded"}),
-        ("err(max_grade=4)", {"as_function": "graded"}),
         (pl.len().alias("number"), {"as_function": True}),
     ):
         assert "CREATE OR REPLACE" in rf.sql(metric, **cure)

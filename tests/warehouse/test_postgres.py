@@ -134,7 +134,7 @@ def functions(postgres):
 
     def answer(text, query, frame):
         ids = "text[]" if frame.schema["items"].inner == pl.String else "bigint[]"
-        types = {"items": ids, "relevant": ids, "grades": "int[]"}
+        types = {"items": ids, "relevant": ids}
         item = pl.element().cast(pl.String).fill_null("NULL")
         texts = [
             pl.format("{{{}}}", pl.col(n).list.eval(item).list.join(",")).alias(n) for n in types
@@ -149,15 +149,14 @@ def functions(postgres):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_postgres_has_functions_on_arrays(functions, seed):
     asked = ["num_relevant", "filled@3", *FIVE]
-    for form in (True, "graded"):
-        assert compare(seed, asked, form, functions, "postgres", undefined=0.5) == {}
-        assert compare(seed, asked, form, functions, "postgres") == {}
+    assert compare(seed, asked, functions, "postgres", undefined=0.5) == {}
+    assert compare(seed, asked, functions, "postgres") == {}
 
 
 @pytest.mark.thorough
 def test_postgres_has_a_function_of_every_label(functions):
     for part in range(0, len(EVERY), 40):
-        assert compare(1, EVERY[part : part + 40], "graded", functions, "postgres") == {}
+        assert compare(1, EVERY[part : part + 40], functions, "postgres") == {}
 
 
 @pytest.mark.thorough

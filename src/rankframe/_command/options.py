@@ -418,8 +418,8 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
             "--check": (None, "write the query that looks for rows that break a rule"),
         },
     )
-    arrays = "write a function of arrays per metric: ndcg_at_10(items, relevant), or with grades"
-    _add(text, {"--as-function": (("graded",), arrays)}, nargs="?", const=True)
+    arrays = "write a function of arrays per metric: ndcg_at_10(items, relevant)"
+    _add(text, {"--as-function": (None, arrays)})
     _add_by(text)
     conventions = ask.add_argument_group("conventions")
     of_sql = {name: option for name, option in CONVENTIONS.items() if name != "--weights"}

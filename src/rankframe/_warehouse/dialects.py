@@ -25,12 +25,11 @@ class Dialect(NamedTuple):
     is_nan: str = "{0} = {1}"
     #: whether a row after the last in text order may differ from the order of the bytes
     collation: str = ""
-    #: how an array is read with the places of its items, from 1, and the element at a place
+    #: how an array is read with the places of its items, from 1
     unnest: str = "UNNEST({0}) WITH ORDINALITY AS x({1}, {2})"
-    element: str = "{0}[{1}]"
-    #: a function of arrays, and the types of these; "": it cannot read arrays as tables
+    #: a function of arrays, and the type of these; "": it cannot read arrays as tables
     function: str = ""
-    array_types: tuple[str, str, str] = ("", "", "")
+    array: str = ""
 
     def name_of(self, name: str) -> str:
         """Quote the name of a column, or of a part of a table's name."""
@@ -101,7 +100,7 @@ _DIALECTS = {
         collation=' COLLATE "C"',
         function="CREATE OR REPLACE FUNCTION {name}({parameters}) RETURNS {returned}\n"
         "LANGUAGE SQL IMMUTABLE PARALLEL SAFE AS {text};\n",
-        array_types=("anycompatiblearray", "anycompatiblearray", "DOUBLE PRECISION[]"),
+        array=" anycompatiblearray",
     ),
     "sqlite": Dialect(
         "sqlite",
@@ -118,9 +117,8 @@ _DIALECTS = {
         backslash=True,
         is_nan="IS_NAN({0})",  # no number is equal to NaN there
         unnest="(SELECT {1}, {2} + 1 AS {2} FROM UNNEST({0}) AS {1} WITH OFFSET AS {2}) AS x",
-        element="{0}[SAFE_ORDINAL({1})]",
         function="CREATE OR REPLACE FUNCTION {name}({parameters}) AS ({body});\n",
-        array_types=("ANY TYPE", "ANY TYPE", "ANY TYPE"),
+        array=" ANY TYPE",
     ),
     "snowflake": Dialect("snowflake", backslash=True),
 }

@@ -53,20 +53,15 @@ def header(
     return comments(dialect, lines)
 
 
-def of_functions(
-    dialect: str, question: Question, arrays: Sequence[str], call: Mapping[str, object]
-) -> str:
+def of_functions(dialect: str, question: Question, call: Mapping[str, object]) -> str:
     """Tell the call, what the arrays hold, and what becomes of items that come again."""
     value, first = question.settings.undefined, question.settings.duplicates == "first"
     moved = "the items below its other places move up" if first else "its other places stay empty"
-    grades = (
-        ", each of grade 1." if len(arrays) == 2 else "; grades: theirs, where null is unjudged."
-    )
     lines = [
         _written(question, call),
-        f"items: one list, best first; relevant: the items that are relevant to its user{grades}",
-        "An item that comes again counts once, at its first place and with its greatest grade;",
-        f"  {moved}. The place of a null is empty, and so is a null array.",
+        "items: one list, best first; relevant: the items that are relevant to its user.",
+        f"An item that comes again counts once, at its first place; {moved}.",
+        "The place of a null is empty, and so is a null array.",
         f"The value is {'null' if value is None else plain(value)} where the metric is undefined.",
     ]
     return comments(dialect, lines)

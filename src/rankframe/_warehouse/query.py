@@ -47,7 +47,7 @@ def sql(
     exclude: TableName | None = None,
     preset: PresetName | Preset | None = None,
     check: bool = False,
-    as_function: bool | Literal["graded"] = False,
+    as_function: bool = False,
     **columns: Unpack[Columns],
 ) -> str:
     r"""
@@ -119,13 +119,11 @@ def sql(
         Write a function per metric, for arrays in one row, in DuckDB (a macro), Postgres or
         BigQuery: ``"ndcg@10"`` gives ``ndcg_at_10(items, relevant)``, where ``items`` are those of
         one list, best first, and ``relevant`` those that are relevant to its user, of grade 1 each.
-        With ``"graded"``, a third array has their grades. The value is that of ``per_user`` with
-        ``users="all"``. An item that comes again counts once, at its first place and with its
-        greatest grade, as with ``duplicates="occupy"``, or ``"first"``. The place of a null is
-        empty, and so is a null array. Such a function takes ``undefined``, ``depth``, ``preset``
-        and ``duplicates``, and with grades ``relevant_at`` and ``unjudged``. Names are as with
-        ``names="snake"``; ``.alias(…)`` of an expression chooses another. One that SQL reserves,
-        such as ``all``, is called in quotes.
+        The value is that of ``per_user`` with ``users="all"``. An item that comes again counts
+        once, at its first place, as with ``duplicates="occupy"``, or ``"first"``. The place of a
+        null is empty, and so is a null array. Such a function takes ``undefined``, ``depth``,
+        ``preset`` and ``duplicates``. Names are as with ``names="snake"``; ``.alias(…)`` of an
+        expression chooses another. One that SQL reserves, such as ``all``, is called in quotes.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
@@ -143,7 +141,7 @@ def sql(
     ValueError
         If a metric has no form in SQL; the message names the reason, and what works instead. With
         ``as_function``, also for Spark, SQLite and Snowflake, where a function cannot read arrays
-        as tables, and for a metric that needs the highest grade of all users.
+        as tables.
 
     Notes
     -----
@@ -173,10 +171,10 @@ def sql(
         return checking.query_of_rules(metrics, run, truth, by, dialect, schema, columns, once=once)
     plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
     call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
-    call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns
+    call = {n: v for n, v in call.items() if n != "schema" and v not in (plain[n], [])} | columns
     written = dialects.dialect_named(dialect)
-    if as_function is not False:
-        arrays.check(as_function, {**call, "schema": schema}, written)
+    if keywords.check_switch("as_function", as_function):
+        arrays.check({**call, "schema": schema}, written)
         users, per_user = "all", True
         duplicates = "occupy" if duplicates == "error" else duplicates
     groups = Settings(average=average).groups(by)
@@ -208,7 +206,7 @@ def sql(
     lists = [name for name in empty.by if name != settings.averaged_by]
     question = ask(frames["run"], metrics, frames.get("truth"), lists, settings, per_user=per_user)
     if as_function:
-        return _functions(question, written, arrays.ARRAYS[: 2 + (as_function == "graded")], call)
+        return _functions(question, written, call)
     paths = empty.paths(written, named)
     is_typed = schema is not None and "run" in schema
     query = _Query(question, written, paths, empty.more, is_typed=is_typed)
@@ -245,16 +243,14 @@ def _output_names(
     return written
 
 
-def _functions(
-    question: Question, dialect: Dialect, names: Sequence[str], call: Mapping[str, object]
-) -> str:
-    """Write a function for each metric, whose parameters have these names."""
-    written = _output_names(question, names, "snake", dialect)
-    texts = [headers.of_functions(dialect.name, question, names, call)]
+def _functions(question: Question, dialect: Dialect, call: Mapping[str, object]) -> str:
+    """Write a function of arrays for each metric."""
+    written = _output_names(question, arrays.ARRAYS, "snake", dialect)
+    texts = [headers.of_functions(dialect.name, question, call)]
     for metric in question.requested:
-        own, paths = replace(question, columns=[metric]), arrays.tables(dialect, names)
-        query = _Query(own, dialect, paths, (), is_typed=False, arrays=names)
-        texts.append(arrays.function(dialect, written[metric.name], names, query.value()))
+        own, paths = replace(question, columns=[metric]), arrays.tables(dialect)
+        query = _Query(own, dialect, paths, (), is_typed=False, arrays=arrays.ARRAYS)
+        texts.append(arrays.function(dialect, written[metric.name], query.value()))
     return "\n".join(texts)
 
 
@@ -273,7 +269,7 @@ class _Query:
     ) -> None:
         self.question, self.dialect = question, dialect
         for metric in question.requested:
-            untranslated.refuse_metric(metric, of_one_user=len(arrays) > 2)
+            untranslated.refuse_metric(metric)
         read = readers.read_tables(question)
         untranslated.refuse_tables(read)
         refusals.refuse(question, read)

@@ -177,7 +177,7 @@ class Sources:
 
     def __post_init__(self) -> None:
         words = {word.lower() for path in self.paths.values() for word in re.findall(r"\w+", path)}
-        self._taken = set[str]() if self.arrays else words
+        self._taken = words
         self.own = [*self.own, *self.arrays]
         self.lengths: dict[str, str] = {}  # columns of the lengths of lists, as scopes need them
         run, truth = self.tables.both

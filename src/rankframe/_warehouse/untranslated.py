@@ -14,15 +14,11 @@ def error(name: str, reason: str) -> ValueError:
     return ValueError(Problem(msg))
 
 
-def refuse_metric(metric: RequestedMetric, *, of_one_user: bool = False) -> None:
+def refuse_metric(metric: RequestedMetric) -> None:
     """Raise for a metric that reads what a query does not have."""
     if metric.distribution is not None:
         raise error(metric.name, "it reads shares of all lists")
     reading = registry.reading_of(metric.reads, inputs=keywords.INPUTS)
-    if of_one_user and reading.top_grade:
-        is_named = metric.call is not None and "max_grade" in metric.call.options
-        cure = ": name it, as in max_grade=4" if is_named else ""
-        raise error(metric.name, f"it reads the highest grade of all users{cure}")
     for name, column in reading.columns.items():
         if column.source:
             raise error(metric.name, f"it reads {name!r}, from {' or '.join(column.source)}=")
