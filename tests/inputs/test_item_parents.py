@@ -1,4 +1,4 @@
-"""``from_lists(parent=, duplicates=)`` against lists made by hand."""
+"""``from_lists(parent=)`` against lists made by hand."""
 
 import random
 import re
@@ -17,13 +17,9 @@ def lists_of(seed):
     return {u: draw.choices([*PARENTS], k=draw.randint(1, 9)) for u in range(20)}
 
 
-def by_hand(items, duplicates):
+def by_hand(items):
     """Give items with their places."""
-    places = {}
-    for place, item in enumerate(items, 1):
-        places.setdefault(item, place)
-    closed = enumerate(places, 1) if duplicates != "occupy" else [(p, i) for i, p in places.items()]
-    return [(item, place) for place, item in closed]
+    return [(item, place) for place, item in enumerate(dict.fromkeys(items), 1)]
 
 
 def frame_of(lists):
@@ -35,14 +31,12 @@ PARENT_TABLES = {
     "frame": pl.DataFrame({"chunk": [*PARENTS], "parent": [*PARENTS.values()], "more": 1}),
     "lazy": pl.LazyFrame({"chunk": [*PARENTS], "parent": [*PARENTS.values()]}),
     "pandas": pl.DataFrame({"chunk": [*PARENTS], "parent": [*PARENTS.values()]}).to_pandas(),
-    "none": None,
 }
 
 
-@pytest.mark.parametrize("duplicates", ["error", "first", "occupy"])
 @pytest.mark.parametrize("parent", PARENT_TABLES)
 @pytest.mark.parametrize("kind", ["dict", "frame", "lazy", "pandas"])
-def test_long_runs(kind, parent, duplicates):
+def test_long_runs(kind, parent):
     lists = lists_of(1)
     frame = {
         "dict": lists,
@@ -50,35 +44,27 @@ def test_long_runs(kind, parent, duplicates):
         "lazy": frame_of(lists).lazy(),
         "pandas": frame_of(lists).to_pandas(),
     }[kind]
-    got = rf.from_lists(frame, item="chunk", parent=PARENT_TABLES[parent], duplicates=duplicates)
+    got = rf.from_lists(frame, item="chunk", parent=PARENT_TABLES[parent])
     assert isinstance(got, pl.DataFrame if kind == "dict" else type(frame))
     got = pl.DataFrame(got.collect() if kind == "lazy" else got)
     expected = []
     for user, items in lists.items():
-        if parent == "none" and duplicates == "error":
-            places = [(item, place) for place, item in enumerate(items, 1)]
-        else:
-            own = items if parent == "none" else [PARENTS[item] for item in items]
-            places = by_hand(own, duplicates)
-        expected += [(user, *place) for place in places]
+        expected += [(user, *place) for place in by_hand([PARENTS[item] for item in items])]
     assert got.select("user", "chunk", "rank").rows() == expected
     assert kind == "dict" or got.columns == ["user", "chunk", "note", "rank"]
     assert got.schema["rank"] == pl.Int64
 
 
-@pytest.mark.parametrize("duplicates", ["error", "first", "occupy"])
 @pytest.mark.parametrize("scores", [False, True])
-def test_judged_tables_have_the_truth_of_parents(scores, duplicates):
+def test_judged_tables_have_the_truth_of_parents(scores):
     lists, draw = lists_of(2), random.Random(2)
     wanted = {user: draw.sample(["d0", "d1", "d2", "d3", "d9"], 2) for user in lists}
     found = [*lists.values()]
     if scores:
         found = [[{"id": c, "score": 1 / n} for n, c in enumerate(f, 1)] for f in found]
     frame = pl.DataFrame({"user": [*lists], "chunk": found, "expected": [*wanted.values()]})
-    got = rf.from_lists(
-        frame, item="chunk", truth="expected", parent=PARENTS, duplicates=duplicates
-    )
-    run = rf.from_lists(lists, parent=PARENTS, duplicates=duplicates)
+    got = rf.from_lists(frame, item="chunk", truth="expected", parent=PARENTS)
+    run = rf.from_lists(lists, parent=PARENTS)
     truth = rf.from_grades(wanted)
     metrics = ["ndcg@10", "recall@3", "precision@3", "rr", "judged@3"]
     assert_frame_equal(
@@ -103,7 +89,7 @@ def test_chunks_of_two_rows_of_a_user_are_two_lists():
     several = rf.from_lists(frame, user=["user", "day"], parent=PARENTS)
     assert several.rows() == rows
     named = {"a": frame[:1].drop("day"), "b": frame[1:].drop("day")}
-    got = rf.from_lists(named, parent=PARENTS, duplicates="first")
+    got = rf.from_lists(named, parent=PARENTS)
     assert got.select("model", "user", "item", "rank").rows() == [
         ("a", 1, "d1", 1),
         ("b", 1, "d1", 1),
@@ -153,8 +139,6 @@ def test_wrong_parents(parent, text):
 def test_wrong_values():
     with pytest.raises(TypeError, match="the parent= table must be a polars DataFrame"):
         rf.from_lists({1: ["a"]}, parent=7)
-    with pytest.raises(ValueError, match="duplicates must be one of 'error', 'first', 'occupy'"):
-        rf.from_lists({1: ["a"]}, duplicates="last")
 
 
 def test_integers_of_two_types_meet():

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, Unpack, cast, get_args
+from typing import Any, Unpack, cast
 
 import polars as pl
 
-from rankframe._inputs import dicts, several_users
+from rankframe._inputs import dicts, item_parents, several_users, two_lists
+from rankframe._inputs.item_parents import Parents
 from rankframe._request import keywords
-from rankframe._request.keywords import Columns, Duplicates, ListColumns
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.keywords import Columns, ListColumns
+from rankframe._request.types import FrameT
 from rankframe._tables import adapters, column_roles, rules, run_dicts
 from rankframe.errors import RankingDataError, table_code
 
@@ -23,8 +23,7 @@ def from_lists(
     *,
     truth: str | None = None,
     by: str | Sequence[str] = (),
-    parent: Mapping[Any, Any] | Frame | None = None,
-    duplicates: Duplicates = "error",
+    parent: Parents = None,
     **columns: Unpack[ListColumns],
 ) -> FrameT:
     """
@@ -51,10 +50,6 @@ def from_lists(
         with the column of the items and ``parent``. Each item becomes its parent, which keeps its
         best place; the items below its other places move up. What is expected, in ``truth``, are
         parents.
-    duplicates
-        What becomes of an item, or a parent, that comes several times in one list: ``"error"``, it
-        stays for the verb that reads the run, and with ``parent``, it is ``"first"``: its best
-        place counts, and the items below its other places move up. ``"occupy"``: these stay empty.
     **columns
         ``user=``, ``item=``, ``score=``: the columns that play these roles, if they have other
         names. ``user=`` may be a list of columns.
@@ -104,24 +99,20 @@ def from_lists(
     if isinstance(columns.get("user"), list | tuple):
         call: dict[str, Any] = {"run": frame, "by": by, **columns}
         close = several_users.with_one("from_lists", call)
-        more: Any = {"truth": truth, "parent": parent, "duplicates": duplicates}
-        table = from_lists(call.pop("run"), **more, **call)
+        table = from_lists(call.pop("run"), truth=truth, parent=parent, **call)
         own = {} if truth is None else {"user": call["user"]}
         return cast("FrameT", close(adapters.renamed(table, own)))
-    from rankframe._inputs import item_parents, two_lists  # most calls need neither
-
     keywords.check_columns(columns)
     keywords.check_name("truth", truth)
-    keywords.check_choice("duplicates", duplicates, get_args(Duplicates))
-    once = partial(item_parents.once, parent=parent, duplicates=duplicates)
     if isinstance(frame, Mapping) and not any(map(adapters.is_frame, frame.values())):
         run_dicts.check_columns_of_dict(frame)
         if truth is not None or by or {"model", "score"} & {*columns}:
             msg = "from_lists: a dict of lists has a user and items: leave out all but user=, item="
             raise ValueError(msg)
-        of_dict = (keywords.user_of(columns), columns.get("item", "item"), "rank")
-        rows = dicts.lists_of("from_lists", frame, of_dict)
-        return cast("FrameT", once(rows.lazy(), *of_dict).collect())
+        user, item = keywords.user_of(columns), columns.get("item", "item")
+        rows = dicts.lists_of("from_lists", frame, (user, item, "rank"))
+        rows = item_parents.in_place(rows.lazy(), parent, item, user, item, "rank")
+        return cast("FrameT", rows.collect())
     runs = cast("FrameT | Mapping[str, FrameT]", frame)
     if isinstance(runs, Mapping):
         columns["model"] = model = run_dicts.model_of_dict(columns)
@@ -146,9 +137,9 @@ def from_lists(
     lazy = two_lists.of_texts(lazy, texts, user)
     if checks or texts:
         keys = two_lists.rule_of_keys(groups, user)
-        lazy = two_lists.checked(lazy, [keys], [*groups, user])
+        lazy = rules.checked(lazy, [keys], [*groups, user])
         if truth is not None:
-            judged = two_lists.judged(lazy, user, item, truth, partial(once, name=item))
+            judged = two_lists.judged(lazy, user, item, truth, parent)
             return adapters.to_caller_type(judged, like=runs)
     schema = lazy.collect_schema()
     lists = [name for name in (item, score) if isinstance(schema.get(name), pl.List)]
@@ -184,13 +175,13 @@ def from_lists(
 
     # check before explode, which fails on uneven lists, and makes a row of nulls of an empty one
     lazy = lazy.map_batches(checked, schema=dict(schema), streamable=True)
-    if parent is not None or duplicates != "error":
+    if parent is not None:
         lazy = lazy.with_row_index(two_lists.ROW)
     ranks = pl.int_ranges(1, size.cast(pl.Int64) + 1).alias("rank")
     # no list is empty here, but Polars 1 warns unless the call sets both options
     long = lazy.with_columns(ranks).explode(*lists, "rank", empty_as_null=False, keep_nulls=True)
-    once_each = once(long, two_lists.ROW, item, "rank").drop(two_lists.ROW, strict=False)
-    return adapters.to_caller_type(once_each, like=runs)
+    long = item_parents.in_place(long, parent, item, two_lists.ROW, item, "rank")
+    return adapters.to_caller_type(long.drop(two_lists.ROW, strict=False), like=runs)
 
 
 def _without_empty(item: str, *, is_text: bool) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import polars as pl
 
-from rankframe._tables import adapters, column_roles, rules, run_dicts
+from rankframe._inputs import item_parents
+from rankframe._inputs.item_parents import Parents
+from rankframe._tables import column_roles, rules, run_dicts
 from rankframe.errors import RankingDataError, table_code
 
 ROW, _PLACE, _ELEMENT = "__rankframe_row", "__rankframe_place", "__rankframe_struct"
@@ -26,16 +28,12 @@ class _Ids(NamedTuple):
 
 
 def judged(
-    lists: pl.LazyFrame,
-    user: str,
-    retrieved: str,
-    expected: str,
-    once: Callable[[pl.LazyFrame, str, str, str], pl.LazyFrame],
+    lists: pl.LazyFrame, user: str, retrieved: str, expected: str, parent: Parents
 ) -> pl.LazyFrame:
     """Make by row the full join of both lists, in the order of rows and ranks.
 
-    Two empty lists leave a row of the user alone, without an item. ``once`` is
-    ``item_parents.once`` with its options, of the retrieved items.
+    Two empty lists leave a row of the user alone, without an item. The retrieved items may have
+    parents in their places.
     """
     schema = lists.collect_schema()
     both = [_ids(schema, retrieved), _ids(schema, expected)]
@@ -44,8 +42,9 @@ def judged(
         name = both[0].fields[1]
         scores = [_score(pl.col(_ELEMENT).struct.field(name), name).alias("score")]
         checks = [rule_of_scores(retrieved, name, pl.element().struct.field(name))]
-    rows = checked(lists, checks, [user]).with_row_index(ROW)
-    run = once(_exploded(rows, both[0]), ROW, "item", _PLACE)
+    rows = rules.checked(lists, checks, [user]).with_row_index(ROW)
+    run = _exploded(rows, both[0])
+    run = item_parents.in_place(run, parent, retrieved, ROW, "item", _PLACE)
     own = run.collect_schema()["item"]
     dtype = run_dicts.common_type(own, both[1].dtype)
     if dtype is None:
@@ -73,22 +72,12 @@ def judged(
     )
 
 
-def checked(
-    lists: pl.LazyFrame, checks: Sequence[rules.Rule], shown: Sequence[str]
-) -> pl.LazyFrame:
-    """Raise when the plan runs and a row breaks a rule."""
-
-    def check(rows: pl.DataFrame) -> pl.DataFrame:
-        rules.raise_first(checks, rows.lazy(), shown)
-        return rows
-
-    return adapters.in_one_step(lists, check, lists.collect_schema()) if checks else lists
-
-
 def of_texts(lists: pl.LazyFrame, columns: Sequence[str], user: str) -> pl.LazyFrame:
     """Split texts of ids at white space, such as ``"10 11 12"``."""
     ids = [pl.col(column).str.extract_all(r"\S+") for column in columns]
-    return checked(lists, [_rule_of_text(column) for column in columns], [user]).with_columns(ids)
+    return rules.checked(lists, [_rule_of_text(column) for column in columns], [user]).with_columns(
+        ids
+    )
 
 
 def _rule_of_text(column: str) -> rules.Rule:

@@ -326,6 +326,16 @@ def raise_first_global(tables: Sequence[Table], users: Policy = "truth") -> None
         raise_if_no_match(*tables, users=users)
 
 
+def checked(lists: pl.LazyFrame, rules: Sequence[Rule], shown: Sequence[str]) -> pl.LazyFrame:
+    """Raise when the plan runs and a row breaks a rule."""
+
+    def check(rows: pl.DataFrame) -> pl.DataFrame:
+        raise_first(rules, rows.lazy(), shown)
+        return rows
+
+    return adapters.in_one_step(lists, check, lists.collect_schema()) if rules else lists
+
+
 def raise_if_any(rows: pl.DataFrame | pl.LazyFrame, table: str, column: str, text: str) -> None:
     """Raise for the first of the rows that break a rule, if there are any."""
     row = rows.lazy().head(1).collect()
