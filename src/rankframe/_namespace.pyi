@@ -12,7 +12,6 @@ from typing import Literal
 import rankframe._comparison.summaries
 import rankframe._comparison.trials
 import rankframe._inputs.fusion
-import rankframe._inputs.item_parents
 import rankframe._report.report
 import rankframe._report.results
 import rankframe._request.keywords
@@ -560,7 +559,7 @@ class RankFrame(Generic[FrameT]):
         *,
         truth: str | None = ...,
         by: str | Sequence[str] = ...,
-        parent: rankframe._inputs.item_parents.Parents = ...,
+        parent: Mapping[Any, Any] | Frame | None = ...,
         **columns: Unpack[rankframe._request.keywords.ListColumns],
     ) -> FrameT: ...
     def provenance(

@@ -7,11 +7,10 @@ from typing import Any, Unpack, cast
 
 import polars as pl
 
-from rankframe._inputs import dicts, item_parents, several_users, two_lists
-from rankframe._inputs.item_parents import Parents
+from rankframe._inputs import dicts, several_users
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, ListColumns
-from rankframe._request.types import FrameT
+from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, column_roles, rules, run_dicts
 from rankframe.errors import RankingDataError, table_code
 
@@ -23,7 +22,7 @@ def from_lists(
     *,
     truth: str | None = None,
     by: str | Sequence[str] = (),
-    parent: Parents = None,
+    parent: Mapping[Any, Any] | Frame | None = None,
     **columns: Unpack[ListColumns],
 ) -> FrameT:
     """
@@ -102,6 +101,8 @@ def from_lists(
         table = from_lists(call.pop("run"), truth=truth, parent=parent, **call)
         own = {} if truth is None else {"user": call["user"]}
         return cast("FrameT", close(adapters.renamed(table, own)))
+    from rankframe._inputs import item_parents, two_lists  # most calls need neither
+
     keywords.check_columns(columns)
     keywords.check_name("truth", truth)
     if isinstance(frame, Mapping) and not any(map(adapters.is_frame, frame.values())):
@@ -110,8 +111,8 @@ def from_lists(
             msg = "from_lists: a dict of lists has a user and items: leave out all but user=, item="
             raise ValueError(msg)
         user, item = keywords.user_of(columns), columns.get("item", "item")
-        rows = dicts.lists_of("from_lists", frame, (user, item, "rank"))
-        rows = item_parents.in_place(rows.lazy(), parent, item, user, item, "rank")
+        rows = dicts.lists_of("from_lists", frame, (user, item, "rank")).lazy()
+        rows = item_parents.in_place(rows, parent, item, user, item, "rank")
         return cast("FrameT", rows.collect())
     runs = cast("FrameT | Mapping[str, FrameT]", frame)
     if isinstance(runs, Mapping):
