@@ -1153,13 +1153,12 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
         Refusal(
             "over= names no column",
             lambda: rf.summarize(given(RUN), "rr", truth=given(TRUTH), over="seed"),
-            "run: no column 'seed' for over=; it has 'user', 'item', 'rank'",
+            "over='seed': no column of this name; the columns are 'user', 'item', 'rank'",
         ),
         Refusal(
             "over= and by= name one column",
             lambda: rf.summarize(given(run), "rr", truth=given(TRUTH), by="day", over="day"),
-            "over='day': this column names systems or segments: over= is of the training runs of one "
-            "system, such as 'seed'",
+            "over='day': this column names systems or segments: name another",
         ),
         Refusal(
             "over= and a metric of all lists",

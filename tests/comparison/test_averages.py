@@ -351,9 +351,9 @@ def test_borda_ranks_are_those_of_mteb():
         ({"average": "macro"}, "it is average='users' here; a column, such as average='dataset'"),
         (
             {"average": "datset"},
-            "neither 'users' nor 'pooled', nor a column: the columns are 'model'",
+            "average='datset': no column of this name; the columns are 'model', 'dataset'",
         ),
-        ({"average": "dataset", "by": "dataset"}, "column 'dataset' is named twice"),
+        ({"average": "dataset", "by": "dataset"}, "average='dataset': this column names systems"),
         ({"average": "pooled", "unjudged": "bounds"}, "no bounds are proven of average='pooled'"),
         (
             {"average": "pooled", "metrics": ["ndcg@5"]},

@@ -98,8 +98,7 @@ def outcome(values):
         sample = st.Sample(change)
         result = st.t_test(st.Sample(change[:, None]), 0.95)
         error = run_variance.error_of(runs, systems, None, None)
-        if error.variance:
-            st.widen(result, 0, error.added_to(st.estimate(sample)), 0.95)
+        error.widen(result, 0, st.estimate(sample), 0.95)
         found += [result.p[0], result.low[0] <= 0 <= result.high[0]]
     return found
 
@@ -333,16 +332,15 @@ RUNS = {"truth": TRUTH, "over": "seed"}
 REFUSED = {
     "missing": (
         lambda: rf.compare(LISTS, "rr", truth=TRUTH, over="run"),
-        "run: no column 'run' for over=; it has 'model', 'seed', 'user', 'item', 'rank'",
+        "over='run': no column of this name; the columns are 'model', 'seed', 'user', 'item', 'rank'",
     ),
     "of values": (
         lambda: rf.summarize(table({"old": OLD}), "x", over="epoch"),
-        "run: no column 'epoch' for over=; it has 'model', 'seed', 'user', 'x'",
+        "table of values: no column 'epoch'; it has 'model', 'seed', 'user', 'x'",
     ),
     "by": (
         lambda: rf.summarize(LISTS, "rr", by="seed", **RUNS),
-        "over='seed': this column names systems or segments: over= is of the "
-        "training runs of one system, such as 'seed'",
+        "over='seed': this column names systems or segments: name another",
     ),
     "model": (
         lambda: rf.compare(LISTS, "rr", truth=TRUTH, over="model"),
@@ -394,11 +392,10 @@ def test_refused(name):
 @pytest.mark.parametrize("what", ["weights", "cluster"])
 def test_weights_and_clusters_are_of_the_user_and_not_of_a_run(what):
     rows = table({"old": OLD, "new": NEW}).with_columns(w=pl.col("seed") + 1.0)
-    says = (
-        "column 'w': a user has several values: give one in all runs. Offending row: model='new', "
-    )
+    noun = what.removesuffix("s")
+    says = f"table of values, column 'w': several {noun}s of one user: give each user the same"
     for call in (rf.summarize, rf.compare):
-        with pytest.raises(rf.RankingDataError, match=f"^{says}user=0$"):
+        with pytest.raises(rf.RankingDataError, match=f"^{says}"):
             call(rows, "x", over="seed", **{what: "w"})
 
 

@@ -347,10 +347,7 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
     if values.has_weights and test not in trials.WITH_T:
         msg = f"{option('test', test)} has no weighted form: take 't' or 'randomization'"
         raise ValueError(Problem(msg))
-    if values.in_groups:
-        _check_plain(trial, f"{option('average', values.settings.average)}, means of groups")
-    if trial.over is not None:
-        _check_plain(trial, f"{option('over', trial.over)}, several training runs")
+    summaries.check_plain(trial, values)
     if values.cluster is not None and test == "sequential":
         msg = (
             f"{option('test', test)} takes users for independent: with {option('cluster')}, take "
@@ -382,20 +379,6 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
         seed=resampling.seed,
         widths=widths,
     )
-
-
-def _check_plain(trial: Trial, of: str) -> None:
-    """Check that a mean of groups or of runs is compared by t, of pairs, and without a margin."""
-    plain = Trial()
-    for name, cure in {
-        "test": "take 't'",
-        "margin": "leave it out",
-        "paired": "leave it out",
-    }.items():
-        value = getattr(trial, name)
-        if value != getattr(plain, name):
-            msg = f"{option(name, value=value)} has no form for {of}: {cure}"
-            raise ValueError(Problem(msg))
 
 
 def _check_paired(trial: Trial, values: Values) -> None:

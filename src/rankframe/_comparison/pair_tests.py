@@ -47,8 +47,8 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
             few = _where_few_differ(outcome, place, pair, trial)
             if trial.undecided != "fail":  # there, the rule of the margin says what decides
                 said[place] = few or said[place]
-        if pair.runs is not None and pair.runs.variance:
-            statistics.widen(outcome, place, estimate(pair), trial.confidence)
+        if pair.runs is not None:
+            pair.runs.widen(outcome, place, statistics.estimate(pair.sample), trial.confidence)
     return Tested(outcome, outcome.p.copy(), said)
 
 

@@ -51,17 +51,12 @@ def paired_interval(
     )
     first, second = (statistics.influences(column, weights) for column in (values, baseline))
     factor, freedom = (users - 1) / users, statistics.number_of(difference) - 1
-    moments = Moments(
-        *means,
-        float(factor * (first * first).sum()),
-        float(factor * (first * second).sum()),
-        float(factor * (second * second).sum()),
-    )
+    products = first * first, first * second, second * second
+    squares = factor * np.array([product.sum() for product in products])
     if runs is not None and runs.variance:
         freedom = float(runs.added_to(statistics.estimate(difference)).freedom)
-        more = runs.variance, -runs.of_baseline, runs.of_baseline
-        of_both = (of_users + of_runs for of_users, of_runs in zip(moments[2:], more, strict=True))
-        moments = Moments(*means, *of_both)
+        squares += runs.variance, -runs.of_baseline, runs.of_baseline
+    moments = Moments(*means, *squares.tolist())
     return fieller(moments, float(quantile(confidence, freedom)) if reach is None else reach)
 
 

@@ -14,7 +14,7 @@ from rankframe._comparison import statistics
 from rankframe._comparison.decision import Estimate
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Array, Places
+    from rankframe._comparison.statistics import Array, Outcome, Places
 
 
 class RunError(NamedTuple):
@@ -36,6 +36,16 @@ class RunError(NamedTuple):
         freedom = error**2 / (own**2 / mean.freedom + self.per_freedom)
         least = np.minimum(mean.freedom, self.least)
         return mean._replace(error=np.sqrt(error), freedom=np.maximum(freedom, least))
+
+    def widen(self, outcome: Outcome, place: int, mean: Estimate, confidence: float) -> None:
+        """Take the larger p-value and the farther ends, of an outcome and with the error of both."""
+        if not self.variance:
+            return  # an exact test stays as it is
+        of_both = self.added_to(mean)
+        low, high = of_both.interval(confidence)
+        outcome.p[place] = np.maximum(outcome.p[place], of_both.p())
+        outcome.low[place] = np.minimum(outcome.low[place], low)
+        outcome.high[place] = np.maximum(outcome.high[place], high)
 
 
 def error_of(

@@ -185,14 +185,6 @@ def t_test(sample: Sample, confidence: float) -> Outcome:
     )
 
 
-def widen(outcome: Outcome, place: int, mean: Estimate, confidence: float) -> None:
-    """Take the larger p-value and the farther ends of an outcome and of a mean with more error."""
-    low, high = mean.interval(confidence)
-    outcome.p[place] = np.maximum(outcome.p[place], mean.p())
-    outcome.low[place] = np.minimum(outcome.low[place], low)
-    outcome.high[place] = np.maximum(outcome.high[place], high)
-
-
 def weighted_mean(values: Array, weights: Array | None) -> Array:
     """Take the mean over users, the rows."""
     if weights is None:
@@ -231,25 +223,24 @@ def of_users(
     users: Places,
     columns: Sequence[Array],
     weights: Array | None,
-    clusters: Places | None = None,
-) -> tuple[list[Array], Array | None, Places | None]:
+    *places: Places | None,
+) -> tuple[list[Array], Array | None, list[Places | None]]:
     """Return one value per user: the mean of the user's rows, with the sum of their weights.
 
     So the mean over users is the mean over rows, and its standard error counts each user once. Each
-    user is in one cluster.
+    user is at one of the ``places`` of each kind, such as in one cluster.
     """
     present = np.bincount(users) > 0
     place = users if present.all() else np.asarray(np.cumsum(present) - 1, np.int64)[users]
     row_weights = np.ones(len(users)) if weights is None else weights
     sizes = np.bincount(place, row_weights)
     if len(sizes) == len(users):
-        return [*columns], weights, clusters
+        return [*columns], weights, [*places]
     means = [np.bincount(place, row_weights * column) / sizes for column in columns]
     alike = weights is None and sizes.min() == sizes.max()
-    if clusters is not None:
-        of_rows, clusters = clusters, np.empty(len(sizes), np.int64)
-        clusters[place] = of_rows
-    return means, None if alike else sizes.astype(np.float64), clusters
+    first = np.unique(place, return_index=True)[1]
+    of_users = [None if of_rows is None else of_rows[first] for of_rows in places]
+    return means, None if alike else sizes.astype(np.float64), of_users
 
 
 def of_clusters(clusters: Places, sample: Sample) -> Sample:

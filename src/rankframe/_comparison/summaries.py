@@ -29,7 +29,7 @@ from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.types import FrameT, Runs, Truth
-from rankframe._tables import adapters, rules, run_dicts
+from rankframe._tables import adapters, run_dicts
 from rankframe.errors import Problem, RankingDataError, option
 
 if TYPE_CHECKING:
@@ -241,6 +241,7 @@ def summary_of(
     keywords.check_choice("method", method, get_args(Method))
     resampling = read_resampling(resamples, seed)
     check_values(values, total=total, least=1)
+    check_plain(Trial(total=total), values)
     schema = result_schema(verb, values, _columns(values, total=total))
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
@@ -400,9 +401,8 @@ def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resamp
             for into, values in zip(outcome, part, strict=True):
                 into[places] = values
     for place, sample in enumerate(samples):
-        if sample.runs is not None and sample.runs.variance:
-            of_mean = sample.runs.added_to(statistics.estimate(sample.sample))
-            statistics.widen(outcome, place, of_mean, confidence)
+        if sample.runs is not None:
+            sample.runs.widen(outcome, place, statistics.estimate(sample.sample), confidence)
     return outcome
 
 
@@ -501,9 +501,8 @@ def _sampled(
     elif of_group is not None:
         counted += sentences.notes_of_clusters(of_users, sample)
     runs = None
-    if of_runs := training_runs.values_of_runs(group.rows, metric.name):
-        columns = [group.rows.select(run).to_series().to_numpy() for run in of_runs]
-        kept = [_sample(of_run, group)[0].values for of_run in columns]
+    if of_runs := training_runs.values_of(group.rows, metric.name):
+        kept = [_sample(of_run, group)[0].values for of_run in of_runs]
         runs = run_variance.error_of(np.stack(kept)[:, :, None], [0], of_users.weights, of_group)
         counted += [notes.note("one_run")] * (runs.numbers == [1])
     return Sampled(sample, of_sample, [*why, *counted, *reasons], limits, runs)
@@ -569,12 +568,11 @@ def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None, P
         weights = statistics.shares_of_groups(averaged, weights)
     if users is None or not counts.any():
         return statistics.Sample(column, weights), 0, clusters, averaged
-    users = users[counts]
-    (merged,), weights, clusters = statistics.of_users(users, [column], weights, clusters)
+    (merged,), weights, (clusters, averaged) = statistics.of_users(
+        users[counts], [column], weights, clusters, averaged
+    )
     returning = len(column) - len(merged)
     column = statistics.rounded(merged) if returning else column
-    if averaged is not None:
-        averaged = averaged[np.unique(users, return_index=True)[1]]
     return statistics.Sample(column, weights), returning, clusters, averaged
 
 
@@ -630,9 +628,8 @@ def _of_runs(rows: pl.DataFrame, metric: RequestedMetric, values: Values) -> lis
     """Count the training runs, and take the standard deviation of their means."""
     if values.settings.over is None:
         return []
-    weight = averages.weight_of(values, metric.name)
-    mean = pl.Expr.mean if weight is None else group_means.by_weight(weight)
-    means = [mean(run) for run in training_runs.values_of_runs(rows, metric.name)]
+    mean = pl.Expr.mean if values.weights is None else group_means.by_weight(user_columns.WEIGHT)
+    means = [mean(run) for run in training_runs.columns_of(rows, metric.name)]
     of_runs = pl.concat_list([pl.lit(None, pl.Float64), *means]).list.drop_nulls()
     return [of_runs.list.len().cast(pl.Int64).alias("runs"), of_runs.list.std().alias("runs_std")]
 
@@ -794,11 +791,6 @@ def check_values(values: Values, *, total: bool, least: int) -> None:
     """Check metrics; for a total, that there are groups, and that every metric can be combined."""
     check_numbers(values)
     keywords.check_total(values.by[least - 1 :], total=total)
-    if total and values.settings.over is not None:
-        msg = (
-            f"{option('total', value=True)} has no form for {option('over', values.settings.over)}"
-        )
-        raise ValueError(Problem(f"{msg}, several training runs: leave it out"))
     if total and values.system_metrics is not None:
         name = values.system_metrics.requested[0].name
         msg = (
@@ -809,6 +801,21 @@ def check_values(values: Values, *, total: bool, least: int) -> None:
         raise ValueError(Problem(msg))
 
 
+def check_plain(trial: Trial, values: Values) -> None:
+    """Check that a mean of groups or of runs is compared by t, of pairs, and without a margin."""
+    settings, names = values.settings, ["test", "margin", "paired"]
+    if settings.over is not None:
+        of, names = f"{option('over', settings.over)}, several training runs", [*names, "total"]
+    elif values.in_groups:
+        of = f"{option('average', settings.average)}, means of groups"
+    else:
+        return
+    for name in names:
+        if (value := getattr(trial, name)) != getattr(Trial(), name):
+            msg = f"{option(name, value=value)} has no form for {of}: leave it out"
+            raise ValueError(Problem(msg))
+
+
 def check_rows(rows: pl.DataFrame, values: Values, names: Sequence[str] | None = None) -> None:
     """Check sizes, and that each user with a value, or one of ``names``, has a cluster."""
     check_sizes(rows, values)
@@ -817,20 +824,7 @@ def check_rows(rows: pl.DataFrame, values: Values, names: Sequence[str] | None =
 
 
 def check_sizes(rows: pl.DataFrame, values: Values) -> None:
-    """Check that values are small enough to be squared: otherwise the variance is infinite.
-
-    Of training runs, that a user has one weight and one cluster in all of them.
-    """
-    if (
-        values.settings.over is not None
-        and (keys := rows.select(values.keys)).is_duplicated().any()
-    ):
-        row = rules.format_row(keys.filter(keys.is_duplicated()).sort(pl.all()).head(1))
-        what = " and ".join(map(repr, values.settings.of_users))
-        msg = (
-            f"column {what}: a user has several values: give one in all runs. Offending row: {row}"
-        )
-        raise RankingDataError(msg)
+    """Check that values are small enough to be squared: otherwise the variance is infinite."""
     for metric in values.requested:
         greatest = rows.select(pl.col(metric.name).cast(pl.Float64).abs().max()).item()
         if greatest is not None and greatest > 1e100:

@@ -307,25 +307,18 @@ def _matrices_of(
         weights = own
         if metric.name in values.pooled:
             weights = of_rows(values.pooled[metric.name], nan)
-            weights = (
-                _of_both(weights, metric.name, users[values.user]) if trial.paired else weights
-            )
-        of_runs = [
-            arranged(rows.select(run).to_series().to_numpy()[at], nan)
-            for run in training_runs.values_of_runs(rows, metric.name)
-        ]
+            if trial.paired:
+                weights = _of_both(weights, metric.name, users[values.user])
+        of_runs = [arranged(run[at], nan) for run in training_runs.values_of(rows, metric.name)]
         runs = np.stack(of_runs) if of_runs else None
-        yield matrix(
-            metric=metric.name, values=of_rows(metric.name, nan), weights=weights, runs=runs
-        )
+        of_users = of_rows(metric.name, nan)
+        yield matrix(metric=metric.name, values=of_users, weights=weights, runs=runs)
 
 
 def _of_both(weights: Array, metric: str, users: pl.Series) -> Array:
     """Return one weight per user, in which the systems agree."""
-    of_user = np.asarray(
-        np.fmax.reduce(weights, axis=1), np.float64
-    )  # of systems without a value it is NaN
-    differ = ((weights != of_user[:, None]) & ~np.isnan(weights)).any(axis=1)
+    of_user: Array = np.fmax.reduce(weights, axis=1)  # of systems without a value it is NaN
+    differ = (weights < of_user[:, None]).any(axis=1)
     if differ.any():
         pooled, cure = option("average", "pooled"), option("paired", value=False)
         msg = (
@@ -422,11 +415,11 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
         runs = run_variance.error_of(matrix.runs[:, kept], place[2:], weights, clusters)
     lists = [] if matrix.missed is None else [matrix.missed[kept, at] for at in place[2:]]
     if users is not None and number:
-        users, columns = users[kept], [of_system, of_baseline, change, *lists]
-        merged, weights, clusters = statistics.of_users(users, columns, weights, clusters)
+        columns = [of_system, of_baseline, change, *lists]
+        merged, weights, (clusters, averaged) = statistics.of_users(
+            users[kept], columns, weights, clusters, averaged
+        )
         of_system, of_baseline, change, *lists = merged
-        if averaged is not None:
-            averaged = averaged[np.unique(users, return_index=True)[1]]
         change = change if len(change) == number else statistics.rounded(change)
     sample = sample_of(change, weights, clusters, averaged)
     undefined = why_undefined(change) if number else _why_no_pair(matrix, system, baseline)

@@ -115,7 +115,7 @@ def _group_of(matrix: Matrix, column: int) -> Group:
     number = len(ids)
     clusters = None if matrix.clusters is None else matrix.clusters[counts]
     if number:
-        kept, weights, clusters = statistics.of_users(ids, kept, weights, clusters)
+        kept, weights, (clusters,) = statistics.of_users(ids, kept, weights, clusters)
     users = statistics.Sample(kept[0], weights)
     of_users = ids if len(kept[0]) == number else np.unique(ids)
     units, of_units = users, of_users

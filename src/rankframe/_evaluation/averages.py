@@ -97,16 +97,27 @@ def of_users(
     requested: Sequence[RequestedMetric], settings: Settings, joined: Joined | None
 ) -> list[tuple[RequestedMetric, Divisor]]:
     """Return the metrics whose pooled mean has weights, with their divisors; check all metrics."""
-    _check(requested, settings, joined)
     pairs: list[tuple[RequestedMetric, Divisor]] = []
-    for metric in requested if settings.average == "pooled" else ():
+    average = option("average", settings.average)
+    if settings.averaged_by is not None:
+        for metric in requested:
+            if metric.over_users.epsilon is not None:
+                msg = f"metric {metric.name!r}: a geometric mean has no form for {average}"
+                raise ValueError(Problem(f"{msg}: leave it out"))
+    if settings.average != "pooled":
+        return pairs
+    for table in joined.tables.both if joined else ():
+        if "pooled" in table.schema:
+            msg = f"{table.name}: {average} could mean its column: rename the column"
+            raise RankingDataError(msg)
+    for metric in requested:
         if metric.over_users.aggregate == "sum":
             continue
         divisor = labels.divisor_of(metric, tied=joined is not None and joined.tables.tied)
         lacking = settings.undefined is not None or (joined and joined.tables.users == "rows")
         if divisor.unmet is None and lacking:
             msg = (
-                f"metric {metric.name!r}, {option('average', 'pooled')}: users without a relevant "
+                f"metric {metric.name!r}, {average}: users without a relevant "
                 "item count here, and the length of their lists is not known: leave them out by "
                 f"{option('users', 'truth')}, {_NOT_FILLED}"
             )
@@ -114,26 +125,3 @@ def of_users(
         if divisor.of_user.meta.root_names():  # else the pooled mean is that of users
             pairs.append((metric, divisor))
     return pairs
-
-
-def _check(requested: Sequence[RequestedMetric], settings: Settings, joined: Joined | None) -> None:
-    """Check that metrics have such a mean, and that its name is no column."""
-    average, pools = option("average", settings.average), settings.average == "pooled"
-    if settings.average == "users":
-        return
-    for metric in requested:
-        if metric.over_users.epsilon is not None and not pools:
-            msg = (
-                f"metric {metric.name!r}: a geometric mean has no form for {average}: leave it out"
-            )
-            raise ValueError(Problem(msg))
-    if pools and settings.unjudged == "bounds":
-        msg = (
-            f"{option('unjudged', 'bounds')}: no bounds are proven of {average}, since other "
-            f"judgments have other denominators: take {option('unjudged', 'miss')}"
-        )
-        raise ValueError(Problem(msg))
-    for table in joined.tables.both if joined and pools else ():
-        if settings.average in table.schema:
-            msg = f"{table.name}: {average} could mean its column: rename the column"
-            raise RankingDataError(msg)

@@ -37,10 +37,6 @@ def ask(
 ) -> Question:
     """Ask for metrics of tables, or, without items and truth, for columns of a table of values."""
     names = has = adapters.column_names(frame, "judged table")
-    if settings.over is not None and settings.over not in names:
-        columns_of_run = ", ".join(map(repr, names))
-        msg = f"run: no column {settings.over!r} for {option('over')}; it has {columns_of_run}"
-        raise RankingDataError(msg)
     if truth is not None or has_lists(names, by, settings.columns, metrics):
         if truth is None:
             _check_not_values(names, metrics, by, settings)
@@ -125,6 +121,10 @@ def values_of(call: Question) -> Values:
         value = user_columns.as_value(purpose, TABLE, name, schema[name])
         extras.append(value.alias(purpose.column))
         row_rules += user_columns.value_rules(purpose, TABLE, name, value)
+        if settings.over is not None:
+            of_user = pl.col(name).min().over([key for key in keys if key != settings.over])
+            several = user_columns.several(purpose)
+            row_rules.append(Rule(TABLE, name, several, pl.col(name) != of_user))
     flags = guards.rule_flags(lazy, row_rules, empty=True)
     if provenance.COLUMN in schema and provenance.COLUMN not in keys:
         flags.append(guards.flag(lazy, pl.col(provenance.COLUMN).n_unique() > 1))

@@ -37,8 +37,8 @@ def merged(values: Values) -> Values:
     return values._replace(by=by, rows=rows.group_by(keys, maintain_order=True).agg(columns))
 
 
-def values_of_runs(rows: pl.DataFrame, metric: str) -> list[pl.Expr]:
-    """Return a metric's values of the first run of each system, of the second, and so on.
+def columns_of(rows: pl.DataFrame, metric: str) -> list[pl.Expr]:
+    """Name a metric's values of the first run of each system, of the second, and so on.
 
     They are null for a system with fewer runs; without a column of runs there are none.
     """
@@ -46,3 +46,8 @@ def values_of_runs(rows: pl.DataFrame, metric: str) -> list[pl.Expr]:
     most = rows.select(pl.col(name).list.len().max()).item() if name in rows.columns else None
     runs = [pl.col(name).list.get(run, null_on_oob=True) for run in range(most or 0)]
     return [run.cast(pl.Float64) for run in runs]
+
+
+def values_of(rows: pl.DataFrame, metric: str) -> list[Array]:
+    """Return the same values."""
+    return [rows.select(run).to_series().to_numpy() for run in columns_of(rows, metric)]

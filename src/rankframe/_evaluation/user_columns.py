@@ -128,7 +128,7 @@ def _with_column(values: Values, purpose: Purpose, column: str) -> Values:
     several = Rule(
         table.name,
         column,
-        _several(purpose),
+        several(purpose),
         broken=value != value.min().over(on),
         flag=guards.flag(users, (least != value).any()),
     )
@@ -163,7 +163,8 @@ def _lacking(purpose: Purpose, table: str) -> str:
     return f"{purpose.user} has no {noun}: {cures[table]}"
 
 
-def _several(purpose: Purpose) -> str:
+def several(purpose: Purpose) -> str:
+    """Write that a user has several values, and what to do about it."""
     noun = purpose.noun
     return f"several {noun}s of one user: give each user the same {noun} in all rows"
 
@@ -245,5 +246,5 @@ def check_one_cluster(rows: pl.DataFrame, keys: Sequence[str], column: str) -> N
     twice = pairs.filter(pl.struct(keys).is_duplicated()).rename({CLUSTER: column})
     if not twice.is_empty():
         shown = rules.format_row(twice[1:2])
-        msg = f"column {column!r}: {_several(CLUSTERS)}. Offending row: {shown}"
+        msg = f"column {column!r}: {several(CLUSTERS)}. Offending row: {shown}"
         raise RankingDataError(msg)

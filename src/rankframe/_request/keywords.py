@@ -220,14 +220,13 @@ class Settings:
 
     def groups(self, by: object) -> list[str]:
         """Read ``by=``; the column of the groups or the runs that are averaged comes last."""
-        names, column = group_names(by), self.averaged_by or self.over
-        if self.over in names:
-            msg = (
-                f"{option('over', self.over)}: this column names systems or segments: "
-                f"{option('over')} is of the training runs of one system, such as 'seed'"
-            )
-            raise ValueError(Problem(msg))
-        return names if column is None else group_names([*names, column])
+        names = group_names(by)
+        for name, column in {"average": self.averaged_by, "over": self.over}.items():
+            if column in names:
+                msg = f"{option(name, column)}: this column names systems or segments: name another"
+                raise ValueError(Problem(msg))
+            names += [] if column is None else [column]
+        return names
 
     @property
     def cuts_lists(self) -> bool:
@@ -266,6 +265,9 @@ class Settings:
             object.__setattr__(self, "depth", whole_number("depth", self.depth))
         check_choice("unjudged", self.unjudged, get_args(Unjudged))
         check_choice("duplicates", self.duplicates, get_args(Duplicates))
+        if self.unjudged == "bounds" and self.average == "pooled":
+            bounds, pooled = option("unjudged", "bounds"), option("average", "pooled")
+            raise ValueError(Problem(f"{bounds}: no bounds are proven of {pooled}: leave it out"))
         if self.unjudged == "bounds" and self.undefined:
             msg = (
                 f"{option('unjudged', 'bounds')}: no bounds are proven with "

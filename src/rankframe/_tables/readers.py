@@ -36,7 +36,7 @@ def read_tables(question: Question) -> Tables:
     """Read all tables of a call that returns metrics alone."""
     reading, settings = question.reading, question.settings
     reads = {*reading.names, *settings.of_users}
-    _check_average(question)
+    _check_averaged(question)
     tables = read_all(
         question.frame,
         question.truth,
@@ -53,17 +53,18 @@ def read_tables(question: Question) -> Tables:
     return replace(tables, reads=reads)
 
 
-def _check_average(question: Question) -> None:
-    """Check that some table has the column of the groups whose means are averaged."""
-    column = question.settings.averaged_by
-    tables = {"run": question.frame, "truth": question.truth} if column is not None else {}
-    names = [adapters.column_names(t, name) for name, t in tables.items() if t is not None]
-    if names and not any(column in of_table for of_table in names):
-        has = ", ".join(map(repr, dict.fromkeys(name for of_table in names for name in of_table)))
-        msg = (
-            f"{option('average', column)} is neither 'users' nor 'pooled', nor a column: the "
-            f"columns are {has}"
-        )
+def _check_averaged(question: Question) -> None:
+    """Check that there is a column of the groups or the runs whose means are averaged."""
+    settings, tables = question.settings, {"run": question.frame}
+    name, column = "over", settings.over
+    if column is None:
+        name, column = "average", settings.averaged_by
+        tables["truth"] = question.truth
+    names = [adapters.column_names(t, of) for of, t in tables.items() if column and t is not None]
+    has = dict.fromkeys(name for of_table in names for name in of_table)
+    if column is not None and column not in has:
+        columns = ", ".join(map(repr, has))
+        msg = f"{option(name, column)}: no column of this name; the columns are {columns}"
         raise RankingDataError(msg)
 
 
