@@ -332,7 +332,8 @@ RUNS = {"truth": TRUTH, "over": "seed"}
 REFUSED = {
     "missing": (
         lambda: rf.compare(LISTS, "rr", truth=TRUTH, over="run"),
-        "over='run': no column of this name; the columns are 'model', 'seed', 'user', 'item', 'rank'",
+        "over='run': no column of this name; the columns are 'model', 'seed', 'user', 'item', "
+        "'rank'",
     ),
     "of values": (
         lambda: rf.summarize(table({"old": OLD}), "x", over="epoch"),

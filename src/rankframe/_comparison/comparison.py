@@ -261,9 +261,7 @@ def compare(
         over,
     )
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="compare")
-    question = ask_systems(
-        frame, metrics, truth, by, options, trial, counts=["missed"], takes_average=True
-    )
+    question = ask_systems(frame, metrics, truth, by, options, trial, counts=["missed"])
     describe = partial(comparison_of, trial=trial, details=details)
     return summaries.described(frame, question, describe)
 
@@ -279,9 +277,7 @@ def planned(
 ) -> pl.LazyFrame:
     """Plan a comparison with all columns, and its notes as they are packed."""
     frame, by, columns = run_dicts.as_frame(frame, by, options, compares="compare")
-    question = ask_systems(
-        frame, metrics, truth, by, columns, trial, counts=["missed"], takes_average=True
-    )
+    question = ask_systems(frame, metrics, truth, by, columns, trial, counts=["missed"])
     return comparison_of(evaluation.user_values(question), trial, details=True)
 
 
@@ -295,16 +291,11 @@ def ask_systems(
     *,
     per_user: bool = False,
     counts: Sequence[Count] = (),
-    takes_average: bool = False,
+    takes_average: bool = True,
 ) -> Question:
     """Ask for the values of systems, whose column comes first in ``by``."""
-    settings = keywords.read_options(
-        options,
-        cluster=trial.cluster,
-        over=trial.over,
-        counts=counts,
-        takes_average=takes_average,
-    )
+    takes, own = takes_average and not per_user, {"cluster": trial.cluster, "over": trial.over}
+    settings = keywords.read_options(options, counts=counts, takes_average=takes, **own)
     return ready_values.ask(frame, metrics, truth, by, settings, per_user=per_user)
 
 

@@ -223,7 +223,7 @@ def gate(
     if trial.needed_by is None:
         _check_floors(trial, compares=False, interval=interval, undecided=undecided)
     question = comparison.ask_systems(
-        frame, metrics, truth, by, options, trial, counts=["missed", "hits"]
+        frame, metrics, truth, by, options, trial, counts=["missed", "hits"], takes_average=False
     )
     amounts = {"at_least": at_least, "at_most": at_most}
     describe = partial(

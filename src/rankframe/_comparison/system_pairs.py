@@ -254,18 +254,13 @@ def _matrices(
     groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
     for segment, group in enumerate([*groups, rows] if trial.total else groups):
         pooled = segment == len(groups)
-        for matrix in _matrices_of(segment, group, values, systems, trial, pooled=pooled):
+        for matrix in _matrices_of(segment, group, values, systems, pooled=pooled):
+            matrix = _with_one_weight(matrix) if trial.paired else matrix
             yield _complete(matrix) if trial.test == "max_t" else matrix
 
 
 def _matrices_of(
-    segment: int,
-    rows: pl.DataFrame,
-    values: Values,
-    systems: pl.Series,
-    trial: Trial,
-    *,
-    pooled: bool,
+    segment: int, rows: pl.DataFrame, values: Values, systems: pl.Series, *, pooled: bool
 ) -> Iterator[Matrix]:
     """Make one matrix per metric of the rows of a segment, or ``pooled`` of all segments."""
     model, *segments = values.by
@@ -307,27 +302,28 @@ def _matrices_of(
         weights = own
         if metric.name in values.pooled:
             weights = of_rows(values.pooled[metric.name], nan)
-            if trial.paired:
-                weights = _of_both(weights, metric.name, users[values.user])
         of_runs = [arranged(run[at], nan) for run in training_runs.values_of(rows, metric.name)]
         runs = np.stack(of_runs) if of_runs else None
         of_users = of_rows(metric.name, nan)
         yield matrix(metric=metric.name, values=of_users, weights=weights, runs=runs)
 
 
-def _of_both(weights: Array, metric: str, users: pl.Series) -> Array:
-    """Return one weight per user, in which the systems agree."""
-    of_user: Array = np.fmax.reduce(weights, axis=1)  # of systems without a value it is NaN
+def _with_one_weight(matrix: Matrix) -> Matrix:
+    """Give each user one weight, in which the systems agree."""
+    weights = matrix.weights
+    if weights is None or weights.ndim == 1:
+        return matrix
+    of_user = np.fmax.reduce(weights, axis=1)  # of systems without a value it is NaN
     differ = (weights < of_user[:, None]).any(axis=1)
     if differ.any():
         pooled, cure = option("average", "pooled"), option("paired", value=False)
         msg = (
-            f"metric {metric!r}, {pooled}: the systems have denominators of their own, as for user "
-            f"{users[int(differ.argmax())]!r}, and a pair needs one: {cure} compares the pooled "
-            "means of each, with the covariance of users in both"
+            f"metric {matrix.metric!r}, {pooled}: the systems have denominators of their own, as "
+            f"for user {matrix.names[int(differ.argmax())]!r}, and a pair needs one: {cure} "
+            "compares the pooled means of each, with the covariance of users in both"
         )
         raise RankingDataError(Problem(msg))
-    return of_user
+    return matrix._replace(weights=of_user)
 
 
 def _users_of(group: pl.DataFrame, keys: Sequence[str], values: Values) -> pl.DataFrame:

@@ -125,7 +125,7 @@ def _with_column(values: Values, purpose: Purpose, column: str) -> Values:
     dtype = table.schema[column]
     table_rows = table.frame.select(*keys, as_value(purpose, table.name, column, dtype))
     users = table_rows.group_by(on).agg(value.max(), value.min().alias(_LEAST))
-    several = Rule(
+    one_value = Rule(
         table.name,
         column,
         several(purpose),
@@ -134,7 +134,7 @@ def _with_column(values: Values, purpose: Purpose, column: str) -> Values:
     )
     # a judged table comes from two tables, so its rows may lack a value
     nullable = table.name == "judged table"
-    row_rules = [*value_rules(purpose, table.name, column, value, nullable=nullable), several]
+    row_rules = [*value_rules(purpose, table.name, column, value, nullable=nullable), one_value]
     of_users = users.select(*on, value.alias(purpose.column))
     rows = values.rows.join(of_users, on=on, how="left")
     lacks = _has_value(values.names_per_user) & pl.col(purpose.column).is_null()

@@ -188,9 +188,7 @@ def table(
     runs: list[object] = [*frame] if isinstance(frame, Mapping) else []
     compares = None if baseline is None else "table"
     frame, by, options = run_dicts.as_frame(frame, by, options, compares=compares)
-    question = comparison.ask_systems(
-        frame, metrics, truth, by, options, trial, counts=["missed"], takes_average=True
-    )
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, counts=["missed"])
     values = evaluation.user_values(question)
     named = _read_headers(headers, values)
     borda = {"borda": pl.Int64} if values.in_groups else {}

@@ -218,15 +218,18 @@ class Settings:
         """The column of groups whose means are averaged."""
         return None if self.average in ("users", "pooled") else self.average
 
+    @property
+    def averaged(self) -> tuple[str, str | None]:
+        """The option that names a column whose groups or runs are averaged, and the column."""
+        return ("average", self.averaged_by) if self.over is None else ("over", self.over)
+
     def groups(self, by: object) -> list[str]:
         """Read ``by=``; the column of the groups or the runs that are averaged comes last."""
-        names = group_names(by)
-        for name, column in {"average": self.averaged_by, "over": self.over}.items():
-            if column in names:
-                msg = f"{option(name, column)}: this column names systems or segments: name another"
-                raise ValueError(Problem(msg))
-            names += [] if column is None else [column]
-        return names
+        names, (name, column) = group_names(by), self.averaged
+        if column in names:
+            msg = f"{option(name, column)}: this column names systems or segments: name another"
+            raise ValueError(Problem(msg))
+        return names if column is None else [*names, column]
 
     @property
     def cuts_lists(self) -> bool:

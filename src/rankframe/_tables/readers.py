@@ -55,17 +55,15 @@ def read_tables(question: Question) -> Tables:
 
 def _check_averaged(question: Question) -> None:
     """Check that there is a column of the groups or the runs whose means are averaged."""
-    settings, tables = question.settings, {"run": question.frame}
-    name, column = "over", settings.over
-    if column is None:
-        name, column = "average", settings.averaged_by
-        tables["truth"] = question.truth
-    names = [adapters.column_names(t, of) for of, t in tables.items() if column and t is not None]
-    has = dict.fromkeys(name for of_table in names for name in of_table)
-    if column is not None and column not in has:
-        columns = ", ".join(map(repr, has))
-        msg = f"{option(name, column)}: no column of this name; the columns are {columns}"
-        raise RankingDataError(msg)
+    name, column = question.settings.averaged
+    tables = [question.frame] if name == "over" else [question.frame, question.truth]
+    if column is not None:
+        names = [adapters.column_names(table, "table") for table in tables if table is not None]
+        has = dict.fromkeys(name for of_table in names for name in of_table)
+        if column not in has:
+            columns = ", ".join(map(repr, has))
+            msg = f"{option(name, column)}: no column of this name; the columns are {columns}"
+            raise RankingDataError(msg)
 
 
 def read_all(

@@ -374,10 +374,8 @@ class _Query:
         columns, texts = [self.keys], dict[str, ColumnText]()
         types = {name: dtype for values in every for name, dtype in values.types.items()}
         for metric in self.columns:
-            value, name = (
-                ColumnText(quoted(metric.name), types[metric.name]),
-                quoted(names[metric.name]),
-            )
+            value = ColumnText(quoted(metric.name), types[metric.name])
+            name = quoted(names[metric.name])
             value = self._defined(value) if metric in self.question.requested else value
             texts[metric.name] = ColumnText(name, value.dtype)
             columns.append(name if value.sql == name else f"{value.sql} AS {name}")
