@@ -155,6 +155,27 @@ def test_pooled_differences_of_clusters_and_by_randomization():
     assert flipped["p_value"].item() == pytest.approx(plain["p_value"].item(), abs=0.02)
 
 
+def test_pooled_difference_of_0_is_0():
+    """Gains and losses of the same number of hits, whose values have other denominators."""
+    sizes = [3, 7, 3, 7, 9, 9]
+    gains = [1, 0, 0, 1, 1, 0]
+    truth = pl.DataFrame(
+        [(user, item) for user, size in enumerate(sizes) for item in range(size)],
+        ["user", "item"],
+        orient="row",
+    )
+    rows = [
+        (model, user, item, 1)
+        for model in ("new", "old")
+        for user, gain in enumerate(gains)
+        for item in [0 if gain == (model == "new") else 99]
+    ]
+    run = pl.DataFrame(rows, ["model", "user", "item", "rank"], orient="row")
+    made = rf.compare(run, "recall@1", truth=truth, average="pooled", details=True)
+    assert made["difference"].to_list() == [0.0]
+    assert made["higher"].to_list() == made["lower"].to_list() == [3]
+
+
 def test_mean_of_groups_is_the_plain_mean_of_their_means():
     labels = ["ndcg@5", "recall@5"]
     of_groups = rf.evaluate(RUN, *labels, truth=TRUTH, by=["model", "dataset"], weights="weight")

@@ -169,6 +169,9 @@ def numbers(pair: Pair) -> dict[str, float | None]:
         float(statistics.weighted_mean(values, weights)) if has_users else nan
         for values in (pair.of_system, pair.of_baseline, change)
     )
+    if has_users and weights is not None:  # what rounding leaves of 0 is 0
+        size = statistics.weighted_mean(abs(change), weights)
+        difference = 0.0 if abs(difference) <= trials.NOTHING * size else difference
     missed, of_baseline = pair.missed or (None, None)
     return {
         **dict.fromkeys(("users", "baseline_users"), len(change)),

@@ -38,7 +38,7 @@ class RunError(NamedTuple):
         return mean._replace(error=np.sqrt(error), freedom=np.maximum(freedom, least))
 
     def widen(self, outcome: Outcome, place: int, mean: Estimate, confidence: float) -> None:
-        """Take the larger p-value and the farther ends, of an outcome and with the error of both."""
+        """Take the larger p-value and the farther ends of a test of users and of one with runs."""
         if not self.variance:
             return  # an exact test stays as it is
         of_both = self.added_to(mean)

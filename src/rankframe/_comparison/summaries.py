@@ -502,7 +502,7 @@ def _sampled(
         counted += sentences.notes_of_clusters(of_users, sample)
     runs = None
     if of_runs := training_runs.values_of(group.rows, metric.name):
-        kept = [_sample(of_run, group)[0].values for of_run in of_runs]
+        kept = [_sample(of_run.to_numpy(), group)[0].values for of_run in of_runs]
         runs = run_variance.error_of(np.stack(kept)[:, :, None], [0], of_users.weights, of_group)
         counted += [notes.note("one_run")] * (runs.numbers == [1])
     return Sampled(sample, of_sample, [*why, *counted, *reasons], limits, runs)

@@ -302,7 +302,9 @@ def _matrices_of(
         weights = own
         if metric.name in values.pooled:
             weights = of_rows(values.pooled[metric.name], nan)
-        of_runs = [arranged(run[at], nan) for run in training_runs.values_of(rows, metric.name)]
+        of_runs = [
+            arranged(run.to_numpy()[at], nan) for run in training_runs.values_of(rows, metric.name)
+        ]
         runs = np.stack(of_runs) if of_runs else None
         of_users = of_rows(metric.name, nan)
         yield matrix(metric=metric.name, values=of_users, weights=weights, runs=runs)

@@ -48,6 +48,6 @@ def columns_of(rows: pl.DataFrame, metric: str) -> list[pl.Expr]:
     return [run.cast(pl.Float64) for run in runs]
 
 
-def values_of(rows: pl.DataFrame, metric: str) -> list[Array]:
+def values_of(rows: pl.DataFrame, metric: str) -> list[pl.Series]:
     """Return the same values."""
-    return [rows.select(run).to_series().to_numpy() for run in columns_of(rows, metric)]
+    return [rows.select(run).to_series() for run in columns_of(rows, metric)]
