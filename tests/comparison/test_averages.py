@@ -157,7 +157,7 @@ def test_pooled_differences_of_clusters_and_by_randomization():
 
 def test_pooled_difference_of_0_is_0():
     """Gains and losses of the same number of hits, whose values have other denominators."""
-    sizes = [3, 7, 3, 7, 9, 9]
+    sizes = [7, 7, 1, 5, 9, 8]
     gains = [1, 0, 0, 1, 1, 0]
     truth = pl.DataFrame(
         [(user, item) for user, size in enumerate(sizes) for item in range(size)],
