@@ -854,7 +854,7 @@ def cases() -> dict[str, list[Case]]:
                 "average= of a column that no table has",
                 RUN,
                 TRUTH,
-                "average='market' is neither 'users' nor 'pooled', nor a column: the columns are "
+                "average='market': no column of this name; the columns are "
                 "'user', 'item', 'rank', 'relevance'",
                 ("recall@2",),
                 options={"average": "market"},
