@@ -296,8 +296,10 @@ def ask_systems(
     takes_average: bool = True,
 ) -> Question:
     """Ask for the values of systems, whose column comes first in ``by``."""
-    takes, own = takes_average and not per_user, {"cluster": trial.cluster, "over": trial.over}
-    settings = keywords.read_options(options, counts=counts, takes_average=takes, **own)
+    takes, cluster, over = takes_average and not per_user, trial.cluster, trial.over
+    settings = keywords.read_options(
+        options, cluster=cluster, over=over, counts=counts, takes_average=takes
+    )
     return ready_values.ask(frame, metrics, truth, by, settings, per_user=per_user)
 
 

@@ -484,11 +484,11 @@ def range_of(low: int, high: int) -> str:
 def _users_in(values: Measurement, name: str) -> pl.DataFrame:
     """Return each user with a segment; a user may have several."""
     call = values.call
-    asked = ask(call.run, call.metrics, call.truth, [name], call.settings)
-    asked = segments_of.with_columns(asked)
-    source, kind = cast("pl.LazyFrame | None", asked.truth), "truth"
+    question = ask(call.run, call.metrics, call.truth, [name], call.settings)
+    question = segments_of.with_columns(question)
+    source, kind = cast("pl.LazyFrame | None", question.truth), "truth"
     if source is None:
-        source, kind = cast("pl.LazyFrame", asked.frame), "judged table"
+        source, kind = cast("pl.LazyFrame", question.frame), "judged table"
     columns = source.collect_schema().names()
     if name not in columns:
         choices = ", ".join(map(repr, columns))
