@@ -49,16 +49,15 @@ def with_average(values: Values, question: Question) -> Values:
         rows = values.rows.with_columns(pl.col(column).alias(GROUP), user)
         return values._replace(rows=rows, by=by, checks=values.checks.with_more(()))
     weight = 1.0 if values.weights is None else pl.col(WEIGHT)
-    columns: dict[str, pl.Expr] = {}
+    columns: list[pl.Expr] = []
     names = {metric.name for metric in question.requested}
     for metric, divisor in pooled:
         name = metric.name
         own = divisor_name(name if name in names else name.rpartition("_")[0])  # that of chance
         of_user = pl.col(own).fill_null(divisor.unmet or 0).cast(pl.Float64) * weight
-        is_defined = pl.col(name).is_not_null()
-        columns[name] = pl.when(is_defined).then(of_user).alias(divisor_name(name))
-    rows = values.rows.with_columns(columns.values())
-    weights = {name: divisor_name(name) for name in columns}
+        columns.append(pl.when(pl.col(name).is_not_null()).then(of_user).alias(divisor_name(name)))
+    rows = values.rows.with_columns(columns)
+    weights = {metric.name: divisor_name(metric.name) for metric, _ in pooled}
     return values._replace(rows=rows, pooled=weights, checks=values.checks.with_more(()))
 
 
@@ -67,9 +66,9 @@ def divisor_name(metric: str) -> str:
     return _DIVISOR + metric
 
 
-def pooled_mean(name: str, divisor: str, unmet: int | None) -> pl.Expr:
+def pooled_mean(name: str, unmet: int | None) -> pl.Expr:
     """Take Σ value·divisor / Σ divisor of the users with a value, for SQL, where x/0 is null."""
-    value, whole = pl.col(name), pl.col(divisor).fill_null(unmet or 0)
+    value, whole = pl.col(name), pl.col(divisor_name(name)).fill_null(unmet or 0)
     return (value * whole).sum() / pl.when(value.is_not_null()).then(whole).sum()
 
 

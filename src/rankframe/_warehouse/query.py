@@ -399,12 +399,9 @@ class _Query:
         by, printer = sources.groups, Printer(self.dialect, texts)
         columns = [f"COUNT(*) AS {users}"]
         pooled = averages.of_users(self.question.requested, self.settings, self.joined)
-        unmet = {metric.name: divisor.unmet for metric, divisor in pooled}
+        of_all = {metric.name: averages.pooled_mean(metric.name, of.unmet) for metric, of in pooled}
         for metric in self.question.requested:
-            expr = metric.over_users(pl.col(metric.name))
-            if metric.name in unmet:
-                name = averages.divisor_name(metric.name)
-                expr = averages.pooled_mean(metric.name, name, unmet[metric.name])
+            expr = of_all.get(metric.name, metric.over_users(pl.col(metric.name)))
             mean = printer.sql(trees.read(expr))
             columns.append(f"{mean} AS {self.dialect.name_of(names[metric.name])}")
         keys = self.dialect.listed(by)
