@@ -308,3 +308,17 @@ def test_labels_are_not_recovered_from_expressions(monkeypatch):
     assert asked == []
     rf.compare(RUN, *map(rf.metrics.of_label, names), truth=TRUTH, baseline="a")
     assert len(asked) == len(names)
+
+
+def test_none_wins_over_a_preset():
+    run = pl.DataFrame({"user": [1, 2], "item": 1, "rank": 1})
+    truth = pl.DataFrame({"user": [1, 2], "item": 1, "relevance": [1, 0]})
+    for options, users, recall in (
+        ({}, 2, 0.5),
+        ({"undefined": None}, 2, 1),
+        ({"users": None}, 1, 1),
+    ):
+        got = rf.evaluate(
+            run, "recall@1", truth=truth, preset="trec_eval", count_users=True, **options
+        )
+        assert got.row(0)[:2] == (users, recall)
