@@ -79,9 +79,9 @@ def prepared(table: Table, types: Types, time: str | None = None) -> Table:
     names = [*rules.role_columns(table), *(["tied"] if table.tied else []), _second_score(table)]
     names += [time] if time in schema else []
     kept = {name: casts.get(name, schema[name]) for name in names if name is not None}
-    if table.passed is not None and table.rank is None:
-        kept[rank_order.PLACE] = pl.Int64()
-    frame = table.frame.select(pl.col(name).cast(dtype) for name, dtype in kept.items())
+    places = ["rank"] if table.passed is not None and table.rank is None else []
+    casted = [pl.col(name).cast(dtype) for name, dtype in kept.items()]
+    frame = table.frame.select(*casted, *places)
     ungraded = table.ungraded
     if ungraded is not None:
         ungraded = ungraded.with_columns(pl.col(name).cast(types[name]) for name in table.by)
@@ -127,7 +127,7 @@ def _of_rows(what: str, broken: pl.Expr, table: Table, rows: pl.LazyFrame | None
 
 def _shown(table: Table) -> list[str]:
     """Return the columns of an example."""
-    hidden = {"tied", _second_score(table), _RANK, _LISTED, rank_order.PLACE}
+    hidden = {"tied", _second_score(table), _RANK, _LISTED}
     return [name for name in table.schema if name not in hidden]
 
 
@@ -251,8 +251,8 @@ def _ranked(run: Table) -> Table:
         rank = rules.as_rank(run.rank)
         is_rank = (rank == pl.col(run.rank)) & (rank >= 1)
         return replace(run, frame=rows.with_columns(pl.when(is_rank).then(rank).alias(_RANK)))
-    if rank_order.PLACE in run.schema:
-        return replace(run, frame=rows.rename({rank_order.PLACE: _RANK}))
+    if run.passed is not None:
+        return replace(run, frame=rows.rename({"rank": _RANK}))
     rankable = pl.all_horizontal(_listed, *(rules.is_present(run, n) for n in (run.user, run.item)))
     score, item = pl.col(run.score or ""), pl.col(run.item)
     ranked = rank_order.with_positions(rows.filter(rankable), run.keys, run.schema, score, item)

@@ -234,18 +234,12 @@ def with_items(joined: Joined, items: pl.LazyFrame, table: pl.LazyFrame | None =
     return joined.with_plans(id_ranges={}, numbered=(), counts_show_duplicates=False, **plans)
 
 
-def unranked(tables: Tables, *, tied: bool) -> Joined:
-    """Remove excluded rows from a run whose ranks are not made yet; number its rows.
-
-    The places of lists with scores that have each item once, perhaps ``tied``, are ranks.
-    """
+def unranked(tables: Tables) -> Joined:
+    """Remove excluded rows from a run, and number its rows; only empty places make its ranks."""
     inputs = {name: _input_rows(table, tables.types) for name, table in tables.beside.items()}
     rows = tables.run.frame.with_row_index(rank_order.INDEX)
-    if tables.run.passed is not None and tables.run.rank is None:
-        kept = _moved_up(rows.rename({rank_order.PLACE: "rank"}), tables, inputs, tied=tied)
-    else:
-        kept = without_excluded(rows, tables, inputs)
-    return _alone(tables, kept, rows, inputs)
+    kept = _moved_up if tables.settings.duplicates == "occupy" else without_excluded
+    return _alone(tables, kept(rows, tables, inputs), rows, inputs)
 
 
 def _counts_lists_alone(tables: Tables) -> bool:
@@ -293,14 +287,12 @@ def _input_rows(table: Table, types: Types) -> Table:
     return replace(table, frame=frame)
 
 
-def _moved_up(
-    run: pl.LazyFrame, tables: Tables, inputs: Mapping[str, Table], *, tied: bool = False
-) -> pl.LazyFrame:
+def _moved_up(run: pl.LazyFrame, tables: Tables, inputs: Mapping[str, Table]) -> pl.LazyFrame:
     """Remove the rows of ``exclude=`` from the lists, and move up those below."""
     if not tables.exclusions:
         return run
     kept = partial(without_excluded, tables=tables, inputs=inputs)
-    return rank_order.moved_up(run, tables.run.keys, kept, tied=tied or tables.tied)
+    return rank_order.moved_up(run, tables.run.keys, kept, tied=tables.tied)
 
 
 def without_excluded(
@@ -482,9 +474,7 @@ def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.Laz
         frame = renamed(frame, table.rank, "rank").with_columns(rules.as_rank("rank"))
         if table.tied:
             frame = frame.with_columns(rules.as_rank("tied"))
-    elif table.score is not None and table.passed is not None:
-        frame = frame.rename({rank_order.PLACE: "rank"})
-    elif table.score is not None:
+    elif table.score is not None and table.passed is None:  # else it has places
         frame = rank_order.ranked(frame, table, single_precision=single_precision)
     if table.relevance is not None:
         frame = renamed(frame, table.relevance, "relevance")

@@ -41,8 +41,6 @@ Ties: TypeAlias = Literal["item", "order", "expected"]
 INDEX = "__rankframe_index"
 #: where the places of a group begin, in rows of :func:`numbered_groups`
 GROUP = "__rankframe_group"
-#: the place of an item, in lists with scores that have each item once
-PLACE = "__rankframe_place"
 _BEFORE, _AFTER = "__rankframe_before", "__rankframe_after"
 _KEY, _ROW = "__rankframe_key", "__rankframe_row"
 _START, _BLOCK = "__rankframe_start", "__rankframe_block"

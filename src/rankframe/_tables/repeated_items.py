@@ -13,7 +13,7 @@ import polars as pl
 from rankframe._request import keywords
 from rankframe._request.keywords import Duplicates
 from rankframe._tables import rank_order, rules
-from rankframe._tables.rank_order import INDEX, PLACE
+from rankframe._tables.rank_order import INDEX
 from rankframe._tables.table import Table
 from rankframe.errors import option
 
@@ -21,7 +21,7 @@ _APART = "__rankframe_apart"
 
 
 def once(table: Table, duplicates: Duplicates, **ranking: Any) -> Table:
-    """Keep the best row of each item of a list; one with scores gets its places as ``PLACE``.
+    """Keep the best row of each item of a list; one with scores gets its places as ``rank``.
 
     The options of ``ranking`` are those of ``rank_order.ranked``. Rows that break a rule stay, and
     so do those of a judged table that have another grade or no rank: a flag is raised for each.
@@ -31,11 +31,11 @@ def once(table: Table, duplicates: Duplicates, **ranking: Any) -> Table:
         return table
     if duplicates == "occupy":
         rules.raise_if_tied(table, f" for {option('duplicates', 'occupy')} to keep")
-    rows, rank, row = table.frame, table.rank or PLACE, table.row
+    rows, rank, row = table.frame, table.rank or "rank", table.row
     apart = pl.any_horizontal(rule.broken for rule in rules.row_rules(table))
     if table.rank is None:
         rows = rank_order.ranked(rows.with_row_index(INDEX), table, **ranking)
-        rows = rows.sort(INDEX).drop(INDEX).rename({"rank": PLACE})
+        rows = rows.sort(INDEX).drop(INDEX)
     if table.relevance is not None:
         row = [*row, table.relevance]
         apart |= pl.col(rank).is_null()
@@ -47,8 +47,7 @@ def once(table: Table, duplicates: Duplicates, **ranking: Any) -> Table:
         return first.drop(_APART)
 
     if duplicates == "first":
-        tied = table.tied or ranking.get("ties") == "expected"
-        rows = rank_order.moved_up(rows, table.keys, kept, tied=tied, rank=rank)
+        rows = rank_order.moved_up(rows, table.keys, kept, tied=table.tied, rank=rank)
     else:
         rows = kept(rows)
     return replace(table, frame=rows.cache(), rows=None, passed=table.frame)

@@ -234,12 +234,11 @@ def plan_ranks(
             "descending= and ties="
         )
         raise ValueError(msg)
-    in_blocks = ties == "expected"
-    if duplicates == "occupy" and (close_gaps or in_blocks):
-        other = (
-            "ties='expected' has no single places" if in_blocks else "close_gaps=True closes gaps"
+    if duplicates == "occupy" and (close_gaps or ties == "expected"):
+        msg = (
+            "with_rank(duplicates='occupy') keeps places empty, which close_gaps=True closes, and "
+            "ties='expected' does not number: take 'first'"
         )
-        msg = f"with_rank(duplicates='occupy') keeps places empty, and {other}: take 'first'"
         raise ValueError(msg)
     settings = Settings(preset=preset, duplicates=duplicates, exclude=exclude, columns=columns)
     single = settings.single_precision
@@ -248,16 +247,14 @@ def plan_ranks(
     old = [] if close_gaps else [columns.get("rank", "rank"), "tied"]
     table = replace(table, frame=table.frame.drop(old, strict=False), totals=totals)
     table = repeated_items.once(table, duplicates, **ranking)
-    lists = judgment.unranked(readers.with_tables_beside([table], settings), tied=in_blocks)
+    lists = judgment.unranked(readers.with_tables_beside([table], settings))
     rows = lists.run
     if close_gaps:
         rows = judgment.renamed(rows, table.rank or "rank", "rank")
         rows = rows.with_columns(rules.as_rank("rank"))
         ranked = rank_order.with_places(rows, table.keys, tied=table.tied)
-    elif table.passed is None:
-        ranked = rank_order.ranked(rows, table, **ranking)
     else:
-        ranked = rows
+        ranked = rows if duplicates == "occupy" else rank_order.ranked(rows, table, **ranking)
     ranked = ranked.sort(rank_order.INDEX).drop(rank_order.INDEX)
     flags = [guards.table_flag(table), guards.lists_flag(table), *judgment.input_flags(lists)]
     if table.tied:
