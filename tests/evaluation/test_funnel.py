@@ -273,6 +273,23 @@ def test_sources_without_excluded_missing_and_foreign_rows():
     assert values["t"] == 0  # of another day
 
 
+def test_sources_add_nothing_to_the_top_of_a_metric_without_a_cut_off():
+    run = pl.DataFrame({"user": [1] * 5, "item": [*"abcde"], "rank": [1, 2, 3, 4, 5]})
+    truth = pl.DataFrame({"user": [1] * 3, "item": [*"bdz"]})
+    source = pl.DataFrame({"user": [1], "item": ["z"]})
+    got = rf.stats.funnel(run, "map", truth=truth, stages={"s": source})
+    assert got["value"].to_list() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 2 / 3, 1, 1])
+    without = rf.stats.funnel(run, "map", truth=truth)
+    assert without["value"].to_list() == pytest.approx([1 / 3, 2 / 3, 2 / 3, 1])
+
+
+def test_a_source_that_returned_nothing_has_a_recall_of_0():
+    for source in (RUN.clear(), RUN.with_columns(user=2), RUN.with_columns(rank=None)):
+        got = rf.stats.funnel(RUN, "rr", truth=TRUTH, stages={"s": source, "t": RUN})
+        assert got["value"].to_list() == [0, 1, 1, 0.5, 1, 1, 1]
+        assert got["alone"].to_list()[:2] == [0, 1]
+
+
 # ------------------------------------------------------------------ what it refuses
 
 RUN = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2]})
@@ -321,9 +338,16 @@ TRUTH = pl.DataFrame({"user": [1], "item": [8]})
             "no column 'item' for item",
         ),
         (
-            lambda: rf.stats.funnel(RUN, "rr", truth=TRUTH, stages={"a": RUN.clear()}),
+            lambda: rf.stats.funnel(RUN, "rr", truth=TRUTH, stages={}),
+            TypeError,
+            "not an empty dict",
+        ),
+        (
+            lambda: rf.stats.funnel(
+                RUN.select("user", "rank", relevance=1), "rr", stages={"a": RUN}
+            ),
             rf.RankingDataError,
-            "it is empty",
+            "no column 'item' for item, which stages= reads",
         ),
         (
             lambda: rf.stats.funnel(

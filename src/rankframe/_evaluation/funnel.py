@@ -56,7 +56,8 @@ def funnel(
         The runs of the sources of candidates by name, such as ``{"bm25": …, "dense": …}``. They
         need no ranks, and a column of ``by`` limits a row to its group.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        The keywords of ``evaluate`` but ``total``, ``count_users``, ``chance`` and ``average``, and
+        columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -85,9 +86,11 @@ def funnel(
     -----
     The ideal order has the highest grade first, and equal grades in the order of the list. An item
     takes the rank of another, so gaps in the ranks stay. Of a metric without a cut-off, such as
-    ``"map"``, ``"top"`` is ``"candidates"``. ``"truth"`` is 1 for nDCG, and less for precision@10
-    if a user has fewer than 10 relevant items. Values rise from stage to stage, or fall if lower is
-    better; but not always those of ``auc`` and ``mean_hit_rank``, which are of retrieved items.
+    ``"map"``, ``"top"`` has all items of the list, and only sources add to it in ``"candidates"``.
+    A source that has nothing for these users has a recall of 0. ``"truth"`` is 1 for nDCG, and less
+    for precision@10 if a user has fewer than 10 relevant items. Values rise from stage to stage, or
+    fall if lower is better; but not always those of ``auc`` and ``mean_hit_rank``, which are of
+    retrieved items.
 
     Examples
     --------
@@ -119,7 +122,8 @@ def _sources(stages: object, columns: Mapping[str, Any]) -> dict[str, Frame]:
     if stages is None:
         return {}
     if not adapters.is_dict(stages) or not stages:
-        msg = f"stages must be a dict of runs, {{name: run}}, not {adapters.kind(stages)}"
+        kind = "an empty dict" if adapters.is_dict(stages) else adapters.kind(stages)
+        msg = f"stages must be a dict of runs, {{name: run}}, not {kind}"
         raise TypeError(msg)
     if taken := [name for name in stages if name in (*STAGES, _UNION)]:
         msg = f"stages: the result has a stage {taken[0]!r} of its own: give the run another name"
@@ -198,7 +202,7 @@ def _items_of(joined: Joined, k: int | None) -> dict[str, pl.LazyFrame]:
     candidates = in_ideal_order(items.with_columns(rank=pl.coalesce("rank", below)), keys)
     best = terms.count(terms.relevance.rank("ordinal", descending=True).over(keys))
     stages = {
-        "top": candidates if k is None else in_ideal_order(items, keys, k),
+        "top": in_ideal_order(items, keys, k),
         "candidates": candidates,
         "truth": items.with_columns(rank=pl.when(terms.is_graded).then(best)),
     }

@@ -677,7 +677,11 @@ def _called(parsed: ParsedLabel, defaults: _CheckedDefaults = _NO_DEFAULTS) -> M
     try:
         return MetricCall(parsed.entry, _checked(parsed.entry.function, (), options))
     except TypeError as error:  # a cut-off or parameter that the label leaves out
-        msg = f"metric {parsed.label!r}: {marked(error)}"
+        needed = signature_of(parsed.entry.function).parameters.items()
+        lacks = {n for n, p in needed if p.default is p.empty and n not in options}
+        right = _written(parsed.entry, {n: _USUAL[n] for n in lacks & {*_USUAL}} | options)
+        as_in = f", as in {right!r}" if lacks and lacks <= {*_USUAL} else ""
+        msg = f"metric {parsed.label!r}: {marked(error)}{as_in}"
         raise ValueError(Problem(msg)) from None
 
 
@@ -855,6 +859,8 @@ def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
         raise ValueError(msg) from None
 
 
+#: Values in the example of a label that leaves out what its metric needs.
+_USUAL = {"recall": 0.1, "collection": 1000, "sampled": 100, "k": 10}
 #: Names without a metric: what to request instead, and how it differs.
 _ELSEWHERE = {
     "gauc": f"the AUC weighted by user: use 'auc{{k}}' with {option('weights')}, the column of the "

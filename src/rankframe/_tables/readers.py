@@ -140,8 +140,9 @@ def with_tables_beside(
 
 def read_tables_beside(run: Table, settings: Settings) -> dict[str, Table]:
     """Read the tables of ``items=``, ``history=`` and ``exclude=``."""
-    if settings.inputs and run.item == ROW_NUMBER:
-        raise without_items(min(settings.inputs) + "=")
+    beside = [*settings.inputs, *(["stages"] if settings.stages else [])]
+    if beside and run.item == ROW_NUMBER:
+        raise without_items(min(beside) + "=")
     frames: dict[str, Frame | None] = {name: getattr(settings, name) for name in keywords.INPUTS}
     frames |= {stage_name(name): frame for name, frame in settings.stages.items()}
     return {
@@ -154,6 +155,11 @@ def read_tables_beside(run: Table, settings: Settings) -> dict[str, Table]:
 def stage_name(name: str) -> str:
     """Name the table of a stage among those beside run and truth."""
     return f"stages[{name!r}]"
+
+
+def is_stage(name: str) -> bool:
+    """Whether a table is a source of candidates, which may have nothing for these users."""
+    return name.startswith("stages[")
 
 
 def common_types(run: Table, tables: Iterable[Table]) -> dict[str, pl.DataType]:

@@ -37,8 +37,8 @@ def meanings(source: tuple[str, ...]) -> str:
 
 def raise_beside(beside: Mapping[str, Table]) -> None:
     """Raise for the first rule that a table breaks."""
-    for table in beside.values():
-        if table.frame.head(1).collect().is_empty():
+    for name, table in beside.items():
+        if not readers.is_stage(name) and table.frame.head(1).collect().is_empty():
             msg = f"{table.name}: it is empty"
             raise RankingDataError(msg)
         rules.raise_first(list(rules_of(table)), table.frame, table.ids)
@@ -74,8 +74,10 @@ def flags_of(
     beside, run = tables.beside, tables.run
     flags = [
         flag
-        for table in beside.values()
-        for flag in guards.rule_flags(table.frame, list(rules_of(table)), empty=True)
+        for name, table in beside.items()
+        for flag in guards.rule_flags(
+            table.frame, list(rules_of(table)), empty=not readers.is_stage(name)
+        )
     ]
     for name, column in _meetings(inputs, run):
         if _first_rows_meet(run, inputs[name], column):
@@ -141,7 +143,8 @@ def _meetings(inputs: Mapping[str, Table], run: Table) -> list[tuple[str, str]]:
     """Pair each table with the id by which it must meet the lists, unless these are a part."""
     if run.totals is not None:
         return []
-    return [(name, run.item if name == "items" else run.user) for name in inputs]
+    meeting = [name for name in inputs if not readers.is_stage(name)]
+    return [(name, run.item if name == "items" else run.user) for name in meeting]
 
 
 def _first_rows_meet(run: Table, table: Table, column: str) -> bool:

@@ -46,7 +46,8 @@ def funnel(
     stages
         The runs of the sources of candidates by name, as ``stats.funnel`` takes them.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        The keywords of ``evaluate`` but ``total``, ``count_users``, ``chance`` and ``average``, and
+        columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
