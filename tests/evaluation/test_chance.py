@@ -151,6 +151,35 @@ def test_worked_by_hand():
     ]
 
 
+@pytest.mark.parametrize("frame", [pl.DataFrame, pl.LazyFrame])
+def test_counts_alone_have_chance(frame):
+    got = rf.evaluate(frame(RUN), "num_hits@2", "num_missed", truth=TRUTH, chance=True)
+    assert got.lazy().collect().row(0, named=True) == {
+        "users": 3,
+        "num_hits@2": 1,
+        "num_hits@2_chance": 2 / 3 + 1,
+        "num_hits@2_ceiling": 2,
+        **dict.fromkeys(("num_missed", "num_missed_chance", "num_missed_ceiling"), 1),
+    }
+
+
+@pytest.mark.parametrize("options", [{}, {"unjudged": "drop"}])
+def test_scores_are_ranks_to_metrics_that_count_rows(options):
+    asked = ("num_nonrelevant@2", "fallout@2", "bpref")
+    scores = RUN.select("user", "item", score=-pl.col("rank"))
+    by_ranks = rf.evaluate(RUN, *asked, truth=TRUTH, chance=True, **options)
+    assert_frame_equal(rf.evaluate(scores, *asked, truth=TRUTH, chance=True, **options), by_ranks)
+
+
+def test_an_unjudged_item_that_comes_twice_is_an_error():
+    twice = pl.concat([RUN, RUN[:1].with_columns(rank=pl.lit(4, pl.Int64))])
+    rf.evaluate(twice, "recall@1", truth=TRUTH)  # reads relevant rows alone
+    with pytest.raises(rf.RankingDataError, match=r"duplicate .*duplicates='first'"):
+        rf.evaluate(twice, "recall@1", truth=TRUTH, chance=True)
+    cured = rf.evaluate(twice, "recall@1", truth=TRUTH, chance=True, duplicates="first")
+    assert_frame_equal(cured, rf.evaluate(RUN, "recall@1", truth=TRUTH, chance=True))
+
+
 def test_ways_in_have_the_same_values():
     expected = rf.evaluate(RUN, "ndcg@2", truth=TRUTH, chance=True)
     assert expected.columns == ["users", *ADDED]

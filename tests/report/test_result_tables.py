@@ -560,7 +560,8 @@ def test_way_from_popular_to_the_ceiling():
     truth = pl.DataFrame({"user": [1, 2], "item": [1, 2]})
     popular, new, best = (1 / 2 + 1 / 4) / 2, (1 / 2 + 1) / 2, 1
     share = f"{(new - popular) / (best - popular):.0%}"
-    line = f"Of the way from popular to the best order of its own lists, new reaches {share} in rr."
+    way = "Of the way from popular to the best order of the lists of each system"
+    line = f"{way}, new reaches {share} in rr."
     for options in ({}, {"baseline": "popular"}, {"baseline": "new", "primary": "rr"}):
         assert rf.table(run, "rr", "hit@1", truth=truth, **options).note.splitlines()[-1] == line
     page = rf.report(run, "rr", truth=truth, baseline="popular")._repr_html_()
@@ -569,6 +570,8 @@ def test_way_from_popular_to_the_ceiling():
     popular, new = (3 / 2 + 1 / 4) / 4, (3 / 2 + 1) / 4
     note = rf.table(run, "rr", truth=weighted, weights="weight").note
     assert f"new reaches {(new - popular) / (1 - popular):.0%} in rr" in note
+    first = run.filter(pl.col("model") != "far", (pl.col("model") != "new") | (pl.col("item") < 3))
+    assert f"{way}, new reaches 100% in rr." in rf.table(first, "rr", truth=truth).note
     # no line: another name, no ceiling, an order that changes nothing, segments
     for frame, label, options in (
         (run.with_columns(pl.col("model").replace("popular", "pop")), "rr", {}),

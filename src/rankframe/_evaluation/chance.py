@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -61,7 +62,7 @@ def with_chance(values: Values, question: Question) -> Values:
 def reach(values: Values, name: str, floor: object) -> dict[object, float]:
     """Return how far each system is from a floor to the best order of its own lists, as a share.
 
-    Only those between the two have one, in a metric that has a ceiling.
+    Only those above the floor have one, in a metric that has a ceiling.
     """
     metric, joined = next((m for m in values.requested if m.name == name), None), values.joined
     if metric is None or joined is None or len(values.by) != 1:
@@ -72,13 +73,14 @@ def reach(values: Values, name: str, floor: object) -> dict[object, float]:
     means = group_means.means_of_groups(_with_orders(alone, [metric], ("ceiling",)), values.by)
     rows = means.select(*values.by, name, f"{name}_ceiling").drop_nulls().collect().rows()
     low = next((value for system, value, _ in rows if system == floor), None)
-    if low is None:
+    ended = {system for system, value, best in rows if math.isclose(value, best)}
+    if low is None or len(ended) == len(rows):  # the order changes nothing
         return {}
     sign = 1 if metric.traits.higher_is_better else -1
     return {
-        system: (value - low) / (best - low)
+        system: 1.0 if system in ended else (value - low) / (best - low)
         for system, value, best in rows
-        if sign * low < sign * value < sign * best
+        if sign * low < sign * value and (sign * value < sign * best or system in ended)
     }
 
 
@@ -104,7 +106,8 @@ def _with_orders(
     places = {metric.name: place for place, metric in enumerate(values.requested)}
     requested.sort(key=lambda m: places.get(m.name, places.get(m.name.rpartition("_")[0], 0)))
     types = rows.collect_schema()
-    flag = guards.flag(rows, pl.any_horizontal(*reduction.infinite(types, values.keys)))
+    broken = pl.any_horizontal(pl.lit(value=False), *reduction.infinite(types, values.keys))
+    flag = guards.flag(rows, broken)
     raiser = partial(reduction.raise_not_finite, rows, values.source)
     checks = values.checks.with_more([flag], raiser)
     return values._replace(requested=requested, rows=rows, types=types, checks=checks)
@@ -127,7 +130,8 @@ def reordered(joined: Joined, *, tied: bool) -> Joined:
     )
     types = {name: dtype for name, dtype in run.schema.items() if name != "tied"}
     schema = pl.Schema({**types, **dict.fromkeys(places, pl.Int64())})
-    run = replace(run, rank="rank", score=None, schema=schema)
+    # its own rows have neither these ranks nor this order
+    run = replace(run, rank="rank", score=None, schema=schema, rows=None)
     tables = replace(joined.tables, run=run, settings=settings)
     joined = judgment.with_items(joined.with_plans(tables=tables), rows)
     return joined.with_plans(placed=rows.filter(terms.is_listed))

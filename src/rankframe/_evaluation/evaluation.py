@@ -92,7 +92,8 @@ def per_user(
     duplicates
         What becomes of an item that comes several times in one list: ``"error"``; or its best place
         counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``.
+        ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``. ``"error"`` sees
+        relevant rows, and all where a metric or ``chance`` counts rows, or scores rank them.
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
@@ -231,7 +232,8 @@ def evaluate(
     duplicates
         What becomes of an item that comes several times in one list: ``"error"``; or its best place
         counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``.
+        ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``. ``"error"`` sees
+        relevant rows, and all where a metric or ``chance`` counts rows, or scores rank them.
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).

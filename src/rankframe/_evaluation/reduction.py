@@ -177,7 +177,7 @@ def _checks(
     ]
     if settings.unjudged == "drop" or reading.counts_judged:
         flags += [guards.lists_flag(table) for table in tables]
-    elif reading.counts_listed:  # these metrics count rows that are not relevant
+    elif reading.counts_listed or settings.chance:  # these count rows that are not relevant
         flags.append(guards.lists_flag(tables[0]))
     if settings.depth is not None and joined.tables.tied:
         cut = _cut_blocks(joined, settings.depth)

@@ -243,8 +243,8 @@ def report(
     list for 5% of the users or more, or the verdict changes without these users, the report also
     compares the systems on the users whom both serve.
 
-    Beside a system ``popular``, such as that of ``runs.baselines``, a line says how far the others
-    are from its mean to the best order of their own lists, in the metric that decides.
+    Beside a system ``popular``, such as that of ``runs.baselines``, a line says how far each one
+    above it is from its mean to the best order of its own lists, in the metric that decides.
 
     A column ``title`` or ``name`` of ``items`` is shown instead of each item's id. The last five
     items of ``history=`` are shown above the lists of a user.

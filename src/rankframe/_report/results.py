@@ -143,8 +143,9 @@ def table(
         users, the effective number with ``weights``, the number of clusters with ``cluster``, the
         systems without a list for at least 5% of the users, and a line per metric of other notes of
         ``compare``, with a * at their cells; beside a system ``popular`` (``runs.baselines``), how
-        far the others are from it to the ceiling of ``evaluate``'s ``chance``. ``.frame`` (polars)
-        has one row per system and metric:
+        far each one above it is from it to the ceiling of its own lists, as ``evaluate``'s
+        ``chance`` has it: of ``primary``, or the first metric, if all users are one group and
+        ``average`` is the default. ``.frame`` (polars) has one row per system and metric:
         the system, segments…, ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null
         without ``interval``), ``p_adjusted``, ``higher_is_better`` (null for a metric without a
         direction), ``best``, ``better`` and ``worse``, which are true for means marked † and ‡,

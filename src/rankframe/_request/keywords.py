@@ -136,7 +136,8 @@ class Options(Columns, total=False):
     duplicates: Duplicates
     """What becomes of an item that comes several times in one list: ``"error"``; or its best place
     counts, and the items below its other places move up, ``"first"``, or these stay empty,
-    ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``. By default ``"error"``.
+    ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``. By default ``"error"``,
+    on relevant rows, and on all where a metric or ``chance`` counts rows, or scores rank them.
     """
     depth: int | None
     """Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
