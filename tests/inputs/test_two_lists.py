@@ -352,3 +352,16 @@ def test_texts_of_one_user_are_no_lists():
     """As in a long table without a rank."""
     with pytest.raises(rf.RankingDataError, match="two rows of one 'user', whose lists would be"):
         rf.from_lists(pl.DataFrame({"user": [1, 1], "item": ["a", "b"]}))
+
+
+@pytest.mark.parametrize("option", ["over", "average"])
+def test_columns_that_are_averaged_tell_lists_apart(option):
+    lists = pl.DataFrame(
+        {"user": [1, 1], "seed": [1, 2], "found": [["a", "b"], ["b", "a"]], "wanted": [["a"]] * 2}
+    )
+    run = rf.from_lists(lists, item="found", truth="wanted", by="seed")
+    expected = rf.summarize(run, "rr", users="truth", **{option: "seed"})
+    assert expected["mean"].item() == 0.75
+    for frame in (lists, lists.lazy()):
+        got = rf.summarize(frame, "rr", item="found", truth="wanted", **{option: "seed"})
+        assert got.lazy().collect().equals(expected)

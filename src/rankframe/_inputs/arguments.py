@@ -100,7 +100,7 @@ def frames_of(
     columns, changed = cast("Columns", roles), Columns()
     frames = {"run": run, **tables}
     if isinstance(tables.get("truth"), str) or any(map(_may_have_lists, _runs(run))):
-        frames, changed = _without_lists(frames, by, columns)
+        frames, changed = _without_lists(frames, by, columns, options)
         columns = cast("Columns", {**columns, **changed})
     if any(map(_is_of_users, frames.values())) or adapters.is_dict(frames.get("truth")):
         every = [*_runs(frames["run"]), *filter(adapters.is_frame, tables.values())]
@@ -158,7 +158,7 @@ def _may_have_lists(frame: Any) -> bool:
 
 
 def _without_lists(
-    frames: dict[str, Any], by: By, columns: Columns
+    frames: dict[str, Any], by: By, columns: Columns, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Columns]:
     """Explode the lists of items of runs, as ``from_lists``; a truth may name their column."""
     run, truth = frames["run"], frames.get("truth")
@@ -168,6 +168,10 @@ def _without_lists(
     if ids is None:
         return frames, Columns()
     user, item = ids
+    if expected is not None:  # what tells lists apart: groups, and runs or groups to be averaged
+        groups, free = keywords.group_names(by), adapters.column_names(first, "run")
+        free = [name for name in free if name not in (*groups, user, item, expected)]
+        by = [*groups, *(n for n in free if n in (options.get("over"), options.get("average")))]
     own: dict[str, Any] = {n: columns.get(n) for n in ("model", "score") if n in columns}
     own |= {"user": user, "item": item, "truth": expected, "by": () if expected is None else by}
     changed = Columns(user=user)
