@@ -303,6 +303,16 @@ def test_funnel_draws_the_stages_of_stats():
     assert chart_of("funnel").data["panel"].unique().sort().to_list() == [*"abc"]
 
 
+def test_panels_of_a_funnel_share_a_scale_and_say_what_they_are_of():
+    drawn = chart_of("funnel").to_dict()
+    assert "x" not in drawn["resolve"]["scale"]  # bars of systems are compared by eye
+    assert drawn["title"]["subtitle"][-1] == "panels: model"
+    run, sources = RUN.filter(model="a").drop("model"), {"b": RUN.drop("model").head(9)}
+    chart = rf.plot.funnel(run, "e(beta=1)@3", truth=TRUTH, stages=sources)
+    title = chart.to_dict()["layer"][0]["encoding"]["x"]["title"]
+    assert title == "e(beta=1)@3, and recall of the sources (lower is better)"
+
+
 # by hand: three lists, of a, b and of c; the exposure is 3 · a, 2 · b, 1 · c, 0 · d
 SMALL = pl.DataFrame(
     {

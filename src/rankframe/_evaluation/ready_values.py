@@ -20,7 +20,7 @@ from rankframe._request.question import Question
 from rankframe._request.types import Frame, Truth
 from rankframe._tables import adapters, column_roles, guards, readers, rules
 from rankframe._tables.rules import Rule
-from rankframe.errors import Problem, RankingDataError, option
+from rankframe.errors import Problem, RankingDataError, option, table_code
 
 #: The name of the caller's table in errors.
 TABLE = "table of values"
@@ -157,7 +157,10 @@ def _check_options(settings: Settings) -> None:
         raise ValueError(Problem(msg))
 
 
-_IF_LISTS = f"if it has lists, name the column of their items in {option('item')}"
+_IF_LISTS = (
+    f"if it has lists, name the column of their items in {option('item')}, or number the rows of a "
+    "log without items"
+) + table_code("frame", ".with_row_index('item')", ".reset_index(names='item')")
 
 
 def _of_columns(option: str, values: object, names: Sequence[str]) -> Mapping[str, Any]:

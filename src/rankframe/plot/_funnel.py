@@ -83,7 +83,10 @@ def funnel(
     _call.check_values(table.filter(metric=name)["value"], name)
     panels, order = _panels.texts(table["panel"]), _panels.texts(table["stage"])
     _call.check_panels(panels, "systems and segments")
-    x = alt.X("value:Q", title=sentences.one_line(name), axis=_marks.axis_of(tickCount=5))
+    (requested,) = call.requested([metric])
+    title = sentences.one_line(name) + (", and recall of the sources" if stages else "")
+    title += " (lower is better)" if requested.traits.higher_is_better is False else ""
+    x = alt.X("value:Q", title=title, axis=_marks.axis_of(tickCount=5))
     axis = alt.Axis(labelLimit=120)
     base = alt.Chart().encode(y=alt.Y("stage:N", title=None, sort=order, axis=axis))
     words = {"system": "panel", "stage": "stage", "metric": "metric", "value": "value"}
@@ -98,10 +101,13 @@ def funnel(
             f"Where {sentences.one_line(name)} loses",
             sentences.users(table["users"]),
             "orange: what a stage loses against the next, by order, cut and retrieval",
-            *(["stages of sources: their recall"] if stages else []),
+            *(
+                [f"panels: {sentences.one_line(' · '.join(call.groups))}"]
+                if len(panels) > 1
+                else []
+            ),
         ),
         width=220,
         height=26 * len(order),
         columns=2,
-        resolve="x",
     )
