@@ -147,3 +147,24 @@ def test_integers_of_two_types_meet():
         {"item": [1, 2, 3], "parent": [7, 7, 8]}, schema={"item": pl.Int8, "parent": pl.UInt16}
     )
     assert rf.from_lists(lists, parent=parent).rows() == [(1, 7, 1), (1, 8, 2)]
+
+
+def test_items_may_be_called_parent_or_be_categories():
+    lists = pl.DataFrame({"user": [1], "parent": [["c1", "c2"]]})
+    parents = {"c1": "D", "c2": "D"}
+    assert rf.from_lists(lists, item="parent", parent=parents).rows() == [(1, "D", 1)]
+    table = pl.DataFrame({"parent": ["c1", "c2"]})
+    with pytest.raises(rf.RankingDataError, match=r"item='parent' names .*: pass a dict"):
+        rf.from_lists(lists, item="parent", parent=table)
+    for dtype in (pl.Categorical, pl.Enum(["c1", "c2"])):
+        frame = lists.cast({"parent": pl.List(dtype)})
+        assert rf.from_lists(frame, item="parent", parent=parents).rows() == [(1, "D", 1)]
+
+
+def test_a_series_is_no_table_of_parents():
+    series = pl.DataFrame(PARENT_TABLES["frame"]).to_pandas().set_index("chunk")["parent"]
+    frame = frame_of(lists_of(3))
+    with pytest.raises(TypeError, match=r"parent= is a Series: pass its \.to_dict\(\)"):
+        rf.from_lists(frame, item="chunk", parent=series)
+    cured = rf.from_lists(frame, item="chunk", parent=series.to_dict())
+    assert_frame_equal(cured, rf.from_lists(frame, item="chunk", parent=PARENTS))

@@ -27,10 +27,13 @@ def in_place(
     if parent is None:
         return rows
     parents, types = _table_of(parent, name), rows.collect_schema()
-    other = parents.collect_schema()[_CHILD]
-    common = run_dicts.common_type(types[item], other)
+    own, other = (
+        pl.String() if isinstance(dtype, pl.Categorical | pl.Enum) else dtype
+        for dtype in (types[item], parents.collect_schema()[_CHILD])
+    )
+    common = run_dicts.common_type(own, other)
     if common is None:
-        msg = f"parent=: its items are {other}, and those of the lists {types[item]}: cast one"
+        msg = f"parent=: its items are {other}, and those of the lists {own}: cast one"
         raise RankingDataError(msg)
     rows, parents = rows.cast({item: common}), parents.cast({_CHILD: common})
     joined = rows.join(parents, left_on=item, right_on=_CHILD, how="left", maintain_order="left")
@@ -45,8 +48,15 @@ def in_place(
 def _table_of(parent: Mapping[Any, Any] | Frame, item: str) -> pl.LazyFrame:
     """Read the parent of each item, which has one."""
     if isinstance(parent, Mapping):
-        columns = {item: [*parent], "parent": [*parent.values()]}
-        parent = dicts.columns_of("from_lists: parent=", columns, ("items", "parents"))
+        columns = {_CHILD: [*parent], _PARENT: [*parent.values()]}
+        return dicts.columns_of("from_lists: parent=", columns, ("items", "parents")).lazy()
+    if hasattr(parent, "to_dict") and not adapters.is_frame(parent):
+        msg = "parent= is a Series: pass its .to_dict(), if its index has the items"
+        raise TypeError(msg)
+    if item == "parent":
+        msg = f"parent=: a table needs two columns, of items and parents, and item={item!r} names "
+        msg += "that of the parents: pass a dict, {item: parent}"
+        raise RankingDataError(msg)
     table = adapters.to_lazy(parent, "parent= table")
     has = table.collect_schema().names()
     if lacking := [name for name in (item, "parent") if name not in has]:
