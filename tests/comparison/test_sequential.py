@@ -193,7 +193,10 @@ def test_range_that_is_no_unit_scales_the_interval():
 def pair_of(values):
     empty = np.zeros(len(values))
     sample = st.Sample(values)
-    return system_pairs.Pair(0, "x", 1, 0, values, empty, values, None, 0, None, sample, None)
+    rows, names = np.ones(len(values), bool), pl.Series(range(len(values)))
+    return system_pairs.Pair(
+        *(0, "x", 1, 0, values, empty, values, None, 0, None, sample, None), rows, names
+    )
 
 
 def rare_losses(rng, shape):

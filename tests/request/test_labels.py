@@ -295,7 +295,7 @@ def test_which_metrics_are_better_lower():
     entries = {entry.label: entry.higher_is_better for entry in labels.every_entry()}
     assert {label for label, better in entries.items() if better is False} == {
         *("e", "ee_disparity", "ee_loss", "fallout", "gini", "mean_hit_rank", "miscalibration"),
-        *("missed", "num_missed", "num_nonrelevant"),
+        *("missed", "mpr", "num_missed", "num_nonrelevant"),
     }
 
 
