@@ -1256,7 +1256,7 @@ def doors() -> list[Refusal]:
         Refusal(
             "from_lists, a text of ids with commas",
             lambda: rf.from_lists(pl.DataFrame({"user": [1], "item": ["10,11"]})),
-            "frame of lists, column 'item': a text of ids is split at white space, but this one has a comma or a bracket: "
+            "frame of lists, column 'item': a text of ids is split at white space, but this one has a comma, a semicolon or a bracket: "
             "make lists: lists.with_columns(pl.col('item').str.extract_all(r'[\\w.-]+')). Offending row: user=1",
         ),
         Refusal(

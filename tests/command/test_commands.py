@@ -965,8 +965,8 @@ def test_sql_prints_what_rf_sql_returns(capsys):
     for more in ([], ["--check"]):
         assert main(["sql", "-m", "official", *more]) == 0
         capsys.readouterr()
-    assert main(["sql", "-m", "map", "--as-function", "--undefined", "0"]) == 0
-    want = rf.sql("map", as_function=True, undefined=0)
+    assert main(["sql", "-m", "ap", "--as-function", "--undefined", "0"]) == 0
+    want = rf.sql("ap", as_function=True, undefined=0)
     assert capsys.readouterr().out.partition("CREATE")[2] == want.partition("CREATE")[2] != ""
     assert main(["sql", "-m", "map"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "-- rf.sql('map')"

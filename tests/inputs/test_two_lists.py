@@ -322,7 +322,7 @@ def test_mapk_is_the_mean_over_the_solution():
     assert perfect.rank.evaluate("mapk@12", "map@12", truth=long).row(0) == (1, 1.0, 12 / 20)
 
 
-@pytest.mark.parametrize("text", ["[10, 11]", "10,11", "('10' '11')"])
+@pytest.mark.parametrize("text", ["[10, 11]", "10,11", "10;11", "('10' '11')"])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_other_texts_are_no_ids_and_the_cure_reads_them(text, kind):
     lists = kind(pl.DataFrame({"user": [1], "item": [text]}))

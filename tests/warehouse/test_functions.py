@@ -125,6 +125,8 @@ def test_function_of_a_hostile_name_is_one_statement(name):
         ([pl.col("price").sum().alias("x")], {}),
         ([pl.len().alias("Items")], {}),
         (["ndcg@5", pl.len().alias("ndcg_at_5")], {}),
+        (["map"], {}),  # a function of DuckDB
+        ([pl.len().alias("Map")], {}),
     ],
 )
 def test_functions_refuse_what_arrays_do_not_have(metrics, options, refused):
@@ -135,5 +137,7 @@ def test_cures_of_functions_work():
     for metric, cure in (
         ("map", {"dialect": "bigquery", "as_function": True}),
         (pl.len().alias("number"), {"as_function": True}),
+        ("ap", {"as_function": True}),
+        ("map", {"dialect": "postgres", "as_function": True}),
     ):
         assert "CREATE OR REPLACE" in rf.sql(metric, **cure)

@@ -67,8 +67,8 @@ def from_lists(
     RankingDataError
         If a role has no column, items are not a list, a list is empty or null (without
         ``truth``), or the numbers of scores and items differ. With ``truth``, ``by`` or texts, if
-        two rows are of one user. If a text has a comma, or begins with a bracket. If the scores of
-        a list ascend somewhere, or its distances descend.
+        two rows are of one user. If a text has a comma or a semicolon, or begins with a
+        bracket. If the scores of a list ascend somewhere, or its distances descend.
 
     Notes
     -----

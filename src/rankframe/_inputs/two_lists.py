@@ -87,9 +87,10 @@ def _rule_of_text(column: str) -> rules.Rule:
     of_pandas = f".assign(**{{{column!r}: lambda frame: frame[{column!r}].str.findall{ids}}})"
     cure = table_code("lists", of_polars, of_pandas)
     text = (
-        "a text of ids is split at white space, but this one has a comma or a bracket: make lists"
+        "a text of ids is split at white space, but this one has a comma, a semicolon or a "
+        "bracket: make lists"
     )
-    other = pl.col(column).str.contains(r"^\s*[\[({]|,")
+    other = pl.col(column).str.contains(r"^\s*[\[({]|[,;]")
     return rules.Rule(_FRAME, column, f"{text}{cure}", other.fill_null(value=False))
 
 

@@ -31,6 +31,15 @@ def check(passed: Mapping[str, object], dialect: Dialect) -> None:
     raise ValueError(Problem(msg))
 
 
+def check_names(written: Mapping[str, str], dialect: Dialect) -> None:
+    """Raise for a function that would stand before DuckDB's own ``map()`` in the whole database."""
+    for metric, name in written.items():
+        if dialect.name == "duckdb" and name.lower() == "map":
+            cure = "ask for 'ap', the same of one list" if metric == "map" else "choose another"
+            msg = f"metric {metric!r}: DuckDB has a function map() of its own, which a macro of "
+            raise ValueError(f"{msg}this name would hide: {cure}")
+
+
 def tables(dialect: Dialect) -> dict[str, str]:
     """Read the arrays as the tables of one user; a relevant item has one row, of grade 1."""
     user, item, rank, grade = map(dialect.name_of, ("user", "item", "rank", "relevance"))

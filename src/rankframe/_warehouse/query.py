@@ -246,6 +246,7 @@ def _output_names(
 def _functions(question: Question, dialect: Dialect, call: Mapping[str, object]) -> str:
     """Write a function of arrays for each metric."""
     written = _output_names(question, arrays.ARRAYS, "snake", dialect)
+    arrays.check_names(written, dialect)
     texts = [headers.of_functions(dialect.name, question, call)]
     for metric in question.requested:
         own, paths = replace(question, columns=[metric]), arrays.tables(dialect)
