@@ -36,8 +36,11 @@ def check_names(written: Mapping[str, str], dialect: Dialect) -> None:
     for metric, name in written.items():
         if dialect.name == "duckdb" and name.lower() == "map":
             cure = "ask for 'ap', the same of one list" if metric == "map" else "choose another"
-            msg = f"metric {metric!r}: DuckDB has a function map() of its own, which a macro of "
-            raise ValueError(f"{msg}this name would hide: {cure}")
+            msg = (
+                f"metric {metric!r}: DuckDB has a function map() of its own, which a macro of this "
+                f"name would hide: {cure}"
+            )
+            raise ValueError(msg)
 
 
 def tables(dialect: Dialect) -> dict[str, str]:

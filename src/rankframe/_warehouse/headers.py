@@ -61,7 +61,7 @@ def of_functions(dialect: str, question: Question, call: Mapping[str, object]) -
         _written(question, call),
         "items: one list, best first; relevant: the items that are relevant to its user.",
         f"An item that comes again counts once, at its first place; {moved}.",
-        "The place of a null is empty, and so is a null array, which needs a type: CAST(NULL AS …).",
+        "The place of a null is empty, and so is a null array, with a type: CAST(NULL AS …).",
         f"The value is {'null' if value is None else plain(value)} where the metric is undefined.",
     ]
     return comments(dialect, lines)
