@@ -438,3 +438,41 @@ def test_average_is_a_convention():
     assert "average" not in one["options"]
     assert other["options"]["average"] == "pooled"
     assert one["conventions"] != other["conventions"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_groups_without_a_user_who_counts_are_noted():
+    values = pl.DataFrame(
+        {
+            "model": list("aaabb"),
+            "user": [1, 2, 3, 2, 3],
+            "dataset": list("pqqqq"),
+            "ndcg": [0.1, 0.3, 0.5, 0.6, 0.4],
+            "weight": [0, 1, 1, 1, 1],
+        }
+    )
+    text = "the mean leaves out 1 of 2 groups: no user counts there"
+    for weights in (None, "weight"):  # user 1 has one value, and the weight 0
+        options = {"average": "dataset", "weights": weights}
+        table = rf.compare(values, "ndcg", baseline="a", **options)
+        assert table["difference"].item() == pytest.approx(0.1)
+        assert text in table["note"].item()
+        noted = rf.summarize(values, "ndcg", **options)["note"].str.contains(text, literal=True)
+        assert noted.to_list() == [weights is not None, False]
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        (rf.evaluate, {"by": "g"}),
+        (rf.evaluate, {"average": "g"}),
+        (rf.summarize, {"by": "g"}),
+        (rf.compare, {"by": "g"}),
+        (rf.stats.differences, {"by": "g", "baseline": "a"}),
+    ],
+)
+def test_weights_of_zero_in_a_segment_name_it(verb, options):
+    run = pl.DataFrame({"model": list("aabb"), "user": [1, 2] * 2, "item": list("xyxx"), "rank": 1})
+    truth = pl.DataFrame({"user": [1, 2], "item": ["x", "y"], "g": ["p", "q"], "w": [0, 1]})
+    with pytest.raises(rf.RankingDataError, match=r"'rr' has the weight 0.*row: .*g='p'"):
+        verb(run, "rr", truth=truth, weights="w", **options)

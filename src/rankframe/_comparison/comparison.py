@@ -697,6 +697,7 @@ def notes_of_users(pair: Pair, *, weighted: bool) -> list[Note]:
     if pair.clusters is not None:
         of_users = statistics.Sample(pair.difference, pair.weights)
         said += sentences.notes_of_clusters(of_users, pair.sample)
+    said += summaries.notes_of_groups(pair.groups, pair.averaged)
     counted = len(pair.difference), pair.left_out
     kind = "left_out_of_some" if pair.joint else "left_out"
     said += _left_out(kind, pair.left_out - pair.valueless, *counted)

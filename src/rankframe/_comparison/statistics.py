@@ -274,7 +274,7 @@ def within_groups(groups: Places, sample: Sample) -> Sample:
     sizes, number = counts[groups], np.count_nonzero(counts)
     if not users or sizes.min() < 2:
         return Sample(mean + 0 * values, weights)
-    means = (np.bincount(groups, own * values) / np.bincount(groups, own))[groups]
+    means = np.bincount(groups, own * values)[groups] / np.bincount(groups, own)[groups]
     # ``standard_error`` has factors for one sample, which those of each group replace
     factors = (1 - 1 / (number * sizes)) * np.sqrt(users / (users - 1) * sizes / (sizes - 1))
     far = rounded(factors * (values - means), np.maximum(np.abs(values), np.abs(mean)))

@@ -449,7 +449,7 @@ def _samples(
             weight = averages.weight_of(values, metric.name)
             weights = None if weight is None else group.rows[weight].to_numpy()
             of_metric = group._replace(weights=weights)
-            sampled = _sampled(of_metric, metric, method, values.weights)
+            sampled = _sampled(of_metric, metric, method, values.weights, by)
             samples.append(sampled._replace(notes=[*sampled.notes, *of_recall[metric.name]]))
     return samples
 
@@ -471,13 +471,18 @@ def _group_of(rows: pl.DataFrame, values: Values, *, pooled: bool) -> _Group:
 
 
 def _sampled(
-    group: _Group, metric: RequestedMetric, method: Method, weights: str | None
+    group: _Group,
+    metric: RequestedMetric,
+    method: Method,
+    weights: str | None,
+    by: Sequence[str],
 ) -> Sampled:
     unit = "user" if group.clusters is None else "cluster"
     column = _column(group.rows, metric)
     of_users, returning, of_group, averaged = _sample(column, group)
     if weights is not None and not len(of_users.values) and not np.isnan(column).all():
-        user_columns.raise_no_weight(weights, metric.name)
+        row = group.rows.select(by).head(1) if by else None
+        user_columns.raise_no_weight(weights, metric.name, row)
     sample = of_users if averaged is None else statistics.within_groups(averaged, of_users)
     if of_group is not None and _has_interval(metric, of_users):
         sample = statistics.of_clusters(of_group, sample)
@@ -496,6 +501,7 @@ def _sampled(
         reasons += _notes_of_few(sample, of_sample, unit)
     weights_of_notes = None if group.weights is None else of_users.weights
     counted = notes_of_users(of_users.values, weights_of_notes, returning) + group.lacking
+    counted += notes_of_groups(group.averaged, averaged)
     if not _has_interval(metric, sample):
         sample = sample._replace(values=column[:0], weights=None)
     elif of_group is not None:
@@ -687,6 +693,14 @@ def notes_of_users(values: Array, weights: Array | None, returning: int) -> list
     if returning:
         said.append(notes.note("several_groups", number=len(values)))
     return said
+
+
+def notes_of_groups(groups: Places | None, counted: Places | None) -> list[Note]:
+    """Note how many groups of a mean over groups have no user who counts."""
+    if groups is None or counted is None or not len(counted):
+        return []
+    whole, left = len(np.unique(groups)), len(np.unique(counted))
+    return [notes.note("groups_left_out", number=whole - left, of=whole)] * (left < whole)
 
 
 def notes_of_recall(values: Values, metric: RequestedMetric) -> list[Note]:

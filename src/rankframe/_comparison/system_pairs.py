@@ -53,6 +53,7 @@ class Matrix(NamedTuple):
     left_out: int | None = None  # of a complete matrix: users without values in all systems
     valueless: int = 0  # of these, users without a value in any system
     averaged: Places | None = None  # the group of each user, if the mean is that of groups
+    row: pl.DataFrame | None = None  # the segment in words, if there are any
     runs: Array | None = None  # of each training run, user and system
 
 
@@ -88,6 +89,7 @@ class Pair(NamedTuple):
     joint: bool = False  # the users are those of all systems
     unserved: Bits | None = None  # users without a list of both; None if there is none
     averaged: Places | None = None  # the group of each user, if the mean is that of groups
+    groups: Places | None = None  # those of all users
     runs: RunError | None = None  # what the training runs add to the error
 
     def sample_with(self, values: Array) -> Sample:
@@ -292,6 +294,7 @@ def _matrices_of(
         segment,
         names=users[values.user],
         weighted_by=values.weights,
+        row=rows.select(segments).head(1) if segments and not pooled else None,
         users=summaries.places_of_users(users[values.user]) if pooled else None,
         clusters=clusters,
         missed=of_rows(user_columns.MISSED, 0) if user_columns.MISSED in rows.columns else None,
@@ -441,6 +444,7 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
         joint=matrix.left_out is not None,
         unserved=_unserved(*lists) if lists else None,
         averaged=averaged,
+        groups=matrix.averaged,
         runs=runs,
     )
 
@@ -486,7 +490,7 @@ def with_weight(matrix: Matrix, counts: Bits) -> Bits:
         return counts
     weighted = counts & (matrix.weights > 0)
     if matrix.weighted_by is not None and counts.any() and not weighted.any():
-        user_columns.raise_no_weight(matrix.weighted_by, matrix.metric)
+        user_columns.raise_no_weight(matrix.weighted_by, matrix.metric, matrix.row)
     return weighted
 
 

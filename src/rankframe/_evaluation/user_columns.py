@@ -97,6 +97,7 @@ def with_columns_of_users(values: Values, question: Question) -> Values:
 def with_weight_watched(values: Values, column: str) -> Values:
     """Flag groups in which no averaged user has a weight above 0."""
     names, by = values.names_per_user, values.by
+    by = by if values.settings.averaged_by is None else [*by, values.settings.averaged_by]
     weights = [(name, pl.when(pl.col(name).is_not_null()).then(WEIGHT)) for name in names]
     zero = [(weight.max() == 0).fill_null(value=False).alias(name) for name, weight in weights]
     groups = values.rows.group_by(by).agg(zero) if by else values.rows.select(zero)
