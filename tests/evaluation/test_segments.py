@@ -209,7 +209,7 @@ def test_a_level_of_relevance_counts_and_small_tables_keep_no_plan():
         (
             {"by": "popularity", "history": HISTORY, "users": "run"},
             ValueError,
-            "only the truth has the column",
+            "users='run' includes users who are not in the truth, whose items",
         ),
     ],
 )
@@ -219,3 +219,122 @@ def test_what_is_no_segment(options, error, text):
     with pytest.raises(error) as raised:
         rf.evaluate(RUN, metric, **options)
     assert text in str(raised.value)
+
+
+POPULAR = {"by": "popularity(2)", "history": HISTORY}
+WORDS = HISTORY.with_columns(pl.lit("click").alias("activity(2)"))
+
+
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [
+        ("history=", {"history": WORDS}),
+        ("exclude=", {"exclude": WORDS}),
+        (
+            "items=",
+            {"items": TRUTH.select("item").unique().with_columns(pl.lit(1).alias("activity(2)"))},
+        ),
+    ],
+)
+def test_no_table_beside_has_the_column(table, options):
+    with pytest.raises(rf.RankingDataError) as raised:
+        rf.evaluate(
+            RUN, "recall@2", truth=TRUTH, **{"history": HISTORY, **options}, by="activity(2)"
+        )
+    assert str(raised.value).startswith(f"{table}, column 'activity(2)': by='activity(2)' also ")
+    with pytest.raises(rf.RankingDataError, match=r"^stages\['a'\]=, column 'activity\(2\)'"):
+        rf.stats.funnel(
+            RUN, "recall@2", truth=TRUTH, history=HISTORY, stages={"a": WORDS}, by="activity(2)"
+        )
+
+
+def test_a_day_of_the_history_limits_the_counts():
+    lists = pl.DataFrame({"day": [1, 1, 2, 2], "user": [1, 2, 1, 2], "item": ["a"] * 4, "rank": 1})
+    past = pl.DataFrame({"day": [1, 1, 1, 2], "user": [1, 1, 1, 2], "item": ["a", "b", "c", "a"]})
+    truth, options = lists.drop("rank"), {"history": past}
+    for by, bins in {
+        "popularity(1,2)": ["1"] * 4,
+        "activity(1,3)": ["3+", "0", "0", "1-2"],
+    }.items():
+        for order in (["day", by], [by, "day"]):
+            got = rf.per_user(lists, "popularity@1", truth=truth, by=order, **options)
+            assert got.sort("day", "user")[by].cast(pl.String).to_list() == bins
+        one = lists.filter(day=1).drop("day")  # the day comes from the truth
+        got = rf.per_user(one, "popularity@1", truth=truth, by=["day", by], **options)
+        assert got.sort("day", "user")[by].cast(pl.String).to_list() == bins
+    with pytest.raises(rf.RankingDataError, match="^history=, column 'day': the truth has no such"):
+        rf.evaluate(lists, "rr", truth=truth.drop("day").unique(), by=["day", by], **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"unjudged": "drop"}, {"unjudged": "bounds"}, {"users": "all"}]
+)
+def test_options_that_contradict_popularity(options):
+    with pytest.raises(ValueError, match=r"by='popularity\(2\)': leave out one of both"):
+        rf.evaluate(RUN, "recall@2", truth=TRUTH, **POPULAR, **options)
+
+
+def test_provenance_of_a_segment():
+    options = {"truth": TRUTH, "history": HISTORY, "checksums": True}
+    got = rf.provenance(RUN, "recall@2", by="activity(2)", **options)
+    plain = rf.provenance(RUN, "recall@2", **options)
+    assert got["columns"]["by"] == ["activity(2)"]
+    assert (got["rows"], got["checksums"]) == (plain["rows"], plain["checksums"])
+
+
+OTHERS = {
+    "check": lambda **by: rf.check(RUN, truth=TRUTH, **by),
+    "judge": lambda **by: rf.judge(RUN, TRUTH, **by),
+    "exposure": lambda **by: rf.stats.exposure(RUN, of="item", **by),
+    "lorenz": lambda **by: rf.plot.lorenz(RUN, of="item", **by),
+    "Meter": lambda **by: rf.Meter("rr", **by),
+    "sums": lambda **by: rf.parts.sums(RUN, "rr", truth=TRUTH, **by),
+    "sql": lambda **by: rf.sql("rr", run="r", truth="t", **by),
+}
+
+
+@pytest.mark.parametrize("verb", OTHERS)
+def test_other_verbs_make_no_segments(verb):
+    with pytest.raises(rf.RankingDataError, match=r"^by='activity\(5,20\)' means users by .* does"):
+        OTHERS[verb](by="activity(5,20)")
+
+
+def test_popularity_needs_no_common_users():
+    others = HISTORY.with_columns(pl.col("user") + 100)
+    options = {"truth": TRUTH, "by": "popularity(2)"}
+    got = rf.evaluate(RUN, "recall@5", history=others, **options)
+    assert_frame_equal(got, rf.evaluate(RUN, "recall@5", history=HISTORY, **options))
+    with pytest.raises(rf.RankingDataError, match="no user of the run is in history="):
+        rf.evaluate(RUN, "novelty@2", history=others, **options)
+
+
+def test_popularity_of_a_judged_table_says_how_to_part_it():
+    judged = rf.judge(RUN, TRUTH)
+    with pytest.raises(rf.RankingDataError) as raised:
+        rf.evaluate(judged, "recall@5", **POPULAR)
+    cure = str(raised.value).partition("they are: ")[2]
+    got = eval(
+        f"rf.evaluate({cure}, **options)".replace("truth=", "'recall@5', truth="),
+        {
+            "rf": rf,
+            "judged": judged,
+            "options": POPULAR,
+        },
+    )
+    assert_frame_equal(got, rf.evaluate(RUN, "recall@5", truth=TRUTH, **POPULAR))
+
+
+def test_a_metric_of_the_same_name_and_an_open_bracket():
+    with pytest.raises(ValueError, match=r"write by='popularity\(bins=4\)'"):
+        rf.evaluate(RUN, "novelty@2", truth=TRUTH, history=HISTORY, by="popularity")
+    got = rf.evaluate(RUN, "novelty@2", truth=TRUTH, history=HISTORY, by="popularity(bins=4)")
+    assert got.height == 3
+    with pytest.raises(ValueError, match=r"by: 'activity\(1' has an open bracket"):
+        rf.evaluate(RUN, "rr", truth=TRUTH, history=HISTORY, by="activity(1")
+
+
+def test_a_segment_is_no_system_in_a_line_of_missed_users():
+    runs = pl.concat([RUN.with_columns(seed=seed) for seed in (1, 2)])
+    options = {"truth": TRUTH, "history": HISTORY, "over": "seed"}
+    text = str(rf.table(runs, "recall@5", by="activity(8)", **options))
+    assert "1 of 3 users of activity(8) 8+ has no list" in " ".join(text.split())

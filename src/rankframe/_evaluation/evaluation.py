@@ -290,7 +290,9 @@ def evaluate(
     ``"popularity"`` the items of the truth by their number of users there, and
     ``"relevant_items"`` users by that of their relevant items; users and items that are not there
     have 0. ``"activity(bins=3)"`` has three bins, and ``"activity(5,20)"`` those below 5, from 5 to
-    19, and from 20. The column, an Enum, is called as you write it, and no table may have it.
+    19, and from 20. The column, an Enum, is called as you write it, and no table may have it. A
+    column of ``by`` that the history has, such as day, limits the counts to its group. In the row
+    of ``total``, a user counts once per bin of ``"popularity"`` with items that they want.
 
     A column of ``by`` that is called ``fold`` or ``split`` must be in the truth as well. Each call
     takes a few milliseconds before it reads a row, so stack many small tables, with a column for

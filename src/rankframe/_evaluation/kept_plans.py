@@ -15,8 +15,7 @@ from typing import TypeAlias
 import polars as pl
 
 from rankframe import _sizes
-from rankframe._evaluation import segments
-from rankframe._request import registry
+from rankframe._request import registry, segment_names
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question
@@ -69,7 +68,7 @@ def key_of(question: Question) -> Hashable:
         getattr(frame, "_rankframe_segments", ()),
         # whose levels a plan of other rows lacks
         any(_is_enum_and_text(tables, name) for name in question.by),
-        any(map(segments.segment_of, question.by)),
+        any(map(segment_names.segment_of, question.by)),
         # whose rows are numbered
         column_roles.lacks_items(settings.columns, question.by, eager[0].columns if eager else ()),
     ]

@@ -10,10 +10,12 @@ from typing import Any, Unpack
 
 import polars as pl
 
+from rankframe._evaluation import segments
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import ask
+from rankframe._request.segment_names import segment_of
 from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, readers, rules, run_dicts
 from rankframe._tables.table import Table, Tables
@@ -169,7 +171,7 @@ def checksum(table: Table) -> tuple[int, str]:
     """Count the rows of a table, and compute a SHA-256 of them that ignores their order."""
     roles = (table.rank or table.score, table.relevance)
     names = [*table.row, *(name for name in roles if name is not None)]
-    names = [name for name in names if name not in table.truth_groups]
+    names = [n for n in names if n not in table.truth_groups and segment_of(n) is None]
     rows = table.rows_passed.select([*dict.fromkeys(names)]).sort(names, nulls_last=True)
     digest, count = hashlib.sha256(), 0
     for batch in rows.collect_batches(maintain_order=True):
@@ -189,6 +191,7 @@ def _conventions(
     frame, by, options = run_dicts.as_frame(frame, by, options)
     settings = keywords.read_options(options, takes_bounds=True, takes_average=True)
     question = ask(frame, metrics, truth, by, settings)
+    question = segments.with_columns(question)
     tables = readers.read_tables(question)
     texts = labels.spelled_out(metrics, defaults=question.settings.defaults)
     for metric in question.requested:

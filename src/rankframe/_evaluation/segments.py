@@ -5,52 +5,20 @@ Stage of the pipeline: before the tables are read, a ``Question`` gets their col
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from typing import cast
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.question import Question
+from rankframe._request.segment_names import MEANINGS, Segment, is_of_items, segment_of
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, readers
 from rankframe._tables.table import Table
-from rankframe.errors import RankingDataError, option
+from rankframe.errors import Problem, RankingDataError, option, table_code
 
-#: What is counted to put users or items into segments.
-_MEANINGS: Mapping[str, str] = {
-    "activity": "users by their number of items in the history",
-    "popularity": "items of the truth by their number of users in the history",
-    "relevant_items": "users by their number of relevant items",
-}
-_BINS = 4
-_SPELLING = re.compile(rf"({'|'.join(_MEANINGS)})(?:\(([^()]*)\))?")
 _NUMBER, _BIN = "__rankframe_number", "__rankframe_bin"
-
-
-class _Segment(NamedTuple):
-    name: str  # of the column, as the caller wrote it
-    kind: str
-    edges: list[int] | None  # the least number of each bin but the first
-    bins: int = _BINS
-
-
-def segment_of(name: str) -> _Segment | None:
-    """Read ``activity``, with four quantile bins, ``activity(bins=3)`` or ``activity(5,20)``."""
-    match = _SPELLING.fullmatch(name)
-    if match is None:
-        return None
-    kind, text = match[1], (match[2] or f"bins={_BINS}").replace(" ", "")
-    if (number := text.removeprefix("bins=")) != text and number.isdecimal() and int(number):
-        return _Segment(name, kind, None, int(number))
-    edges = [int(edge) if edge.isdecimal() else 0 for edge in text.split(",")]
-    if 0 in edges or edges != sorted({*edges}):
-        msg = (
-            f"by: {name!r} has no bins: write {kind!r} for {_BINS} quantile bins, '{kind}(bins=3)' "
-            f"for others, or '{kind}(5,20)' for below 5, 5 to 19 and from 20"
-        )
-        raise ValueError(msg)
-    return _Segment(name, kind, edges)
 
 
 def with_columns(question: Question) -> Question:
@@ -68,20 +36,17 @@ def number_of_bin(value: pl.Expr, bins: int) -> pl.Expr:
     return smaller * bins // pl.len()
 
 
-def _with_column(question: Question, segment: _Segment, by: Sequence[str]) -> Question:
+def _with_column(question: Question, segment: Segment, by: Sequence[str]) -> Question:
     frames, columns = (question.frame, question.truth), question.settings.columns
-    for title, frame in zip(("run", "truth"), frames, strict=True):
-        if frame is not None and segment.name in adapters.column_names(frame, title):
-            meaning = f"{option('by', segment.name)} also means {_MEANINGS[segment.kind]}"
-            msg = f"{title}, column {segment.name!r}: {meaning}: rename the column"
-            raise RankingDataError(msg)
+    _refuse(question, segment)
     tables = readers.read_run_and_truth(*frames, by, columns, run_alone=question.lists_alone)
-    counts = _counts(question, segment, tables)
-    last, by_item = tables[-1], segment.kind == "popularity"
-    key, value = last.item if by_item else last.user, pl.col(_NUMBER).fill_null(0)
+    last, value = tables[-1], pl.col(_NUMBER).fill_null(0)
+    counts, keys = _counts(question, segment, tables)
     edges = segment.edges
     if edges is None:
-        ids = last.frame.select(key).unique().join(_of_type(counts, key, last), on=key, how="left")
+        ids = (
+            last.frame.select(keys).unique().join(_of_type(counts, keys, last), on=keys, how="left")
+        )
         numbers = ids.select(value, number_of_bin(value, segment.bins).alias(_BIN))
         edges = numbers.group_by(_BIN).min().collect()[_NUMBER].sort().to_list()[1:]
     ends = [str(edge - 1) for edge in edges]
@@ -96,8 +61,8 @@ def _with_column(question: Question, segment: _Segment, by: Sequence[str]) -> Qu
 
     def extended(frame: Frame, table: Table) -> Frame:
         opened = adapters.to_polars(frame, table.name)
-        numbers = _of_type(counts, key, table)
-        rows = opened.lazy().join(numbers, on=key, how="left", maintain_order="left")
+        numbers = _of_type(counts, keys, table)
+        rows = opened.lazy().join(numbers, on=keys, how="left", maintain_order="left")
         rows = rows.with_columns(label.alias(segment.name)).drop(_NUMBER)
         longer = rows.collect() if isinstance(opened, pl.DataFrame) else rows
         adapters.keep_notes(longer, opened)
@@ -105,32 +70,89 @@ def _with_column(question: Question, segment: _Segment, by: Sequence[str]) -> Qu
 
     truth = None if question.truth is None else extended(cast("Frame", question.truth), last)
     # a list is in the segment of each item that its user wants
-    frame = question.frame if by_item else extended(question.frame, tables[0])
+    lacks = is_of_items(segment.name) or not {*keys} <= {
+        *adapters.column_names(question.frame, "run")
+    }
+    frame = question.frame if lacks else extended(question.frame, tables[0])
     return question.of(frame, truth, question.totals)
 
 
-def _counts(question: Question, segment: _Segment, tables: Sequence[Table]) -> pl.LazyFrame:
-    """Count for each user, or for each item, what puts it into a segment."""
-    settings, table = question.settings, tables[-1]
+def _refuse(question: Question, segment: Segment) -> None:
+    """Raise if a table has the column of a segment, or if options contradict what it means."""
+    settings, by = question.settings, option("by", segment.name)
+    frames = {"run": question.frame, "truth": question.truth}
+    frames |= {option(name): getattr(settings, name) for name in keywords.INPUTS}
+    frames |= {f"{readers.stage_name(name)}=": frame for name, frame in settings.stages.items()}
+    for title, frame in frames.items():
+        if frame is not None and segment.name in adapters.column_names(frame, title):
+            meaning = f"{by} also means {MEANINGS[segment.kind]}"
+            msg = f"{title}, column {segment.name!r}: {meaning}: rename the column"
+            raise RankingDataError(msg)
+    if segment.name in question.reading.reserved:
+        same = option("by", f"{segment.name}(bins={segment.bins})")
+        msg = f"{by}: a metric reads a column of this name: write {same}, the same bins"
+        raise ValueError(Problem(msg))
+    if not is_of_items(segment.name):
+        return
+    if settings.unjudged != "miss":
+        what = "in each bin, items of all other bins would be unjudged"
+        msg = f"{option('unjudged', settings.unjudged)}: {what} with {by}: leave out one of both"
+        raise ValueError(Problem(msg))
+    if settings.users in ("run", "all"):
+        what = "includes users who are not in the truth, whose items have the segments of"
+        msg = f"{option('users', settings.users)} {what} {by}: leave out one of both"
+        raise ValueError(Problem(msg))
+
+
+def _counts(
+    question: Question, segment: Segment, tables: Sequence[Table]
+) -> tuple[pl.LazyFrame, list[str]]:
+    """Count for each user, or each item, what puts it into a segment; return its columns, too.
+
+    A column of ``by`` that the counted table has limits them to its group, as in metrics.
+    """
+    settings, table, last = question.settings, tables[-1], tables[-1]
     of_history = segment.kind != "relevant_items"
     needs = {"history": of_history and settings.history is None}
     needs["truth"] = segment.kind != "activity" and question.truth is None
     needs["truth"] &= of_history or table.relevance is None
     for name in (name for name, is_missing in needs.items() if is_missing):
-        meaning = f"{option('by', segment.name)} means {_MEANINGS[segment.kind]}"
+        meaning = f"{option('by', segment.name)} means {MEANINGS[segment.kind]}"
         msg = f"{meaning}: pass {option(name)}, with users and items"
+        if name == "truth" and table.relevance is not None:
+            msg += _apart(table)
         raise RankingDataError(msg)
     if settings.history is not None and of_history:
         table = readers.read_beside("history", settings.history, tables[0], settings.columns)
     rows, key, other = table.frame, table.user, table.item
-    if segment.kind == "popularity":
+    groups = [n for n in table.by if n != table.model and segment_of(n) is None]
+    for name in groups:
+        if name not in last.schema:
+            msg = (
+                f"{table.name}, column {name!r}: the truth has no such column of {option('by')}: "
+                f"add it there, or drop it from {table.name}"
+            )
+            raise RankingDataError(msg)
+    if is_of_items(segment.name):
         key, other = other, key
     elif table.relevance is not None:
         grade, level = pl.col(table.relevance).cast(pl.Float64), settings.relevant_at
         rows = rows.filter(grade > 0 if level is None else grade >= level)
-    return rows.group_by(key).agg(pl.col(other).n_unique().cast(pl.Int64).alias(_NUMBER))
+    number = pl.col(other).n_unique().cast(pl.Int64).alias(_NUMBER)
+    return rows.group_by(*groups, key).agg(number), [*groups, key]
 
 
-def _of_type(counts: pl.LazyFrame, key: str, table: Table) -> pl.LazyFrame:
+def _apart(judged: Table) -> str:
+    """Write how a judged table becomes a run and its truth."""
+    groups = [name for name in judged.by if name != judged.model]
+    ids, grade = [*groups, judged.user, judged.item], judged.relevance
+    names, one = [*ids, grade], "truth=judged"
+    polars = f".drop({grade!r}), {one}.select({names}).drop_nulls({grade!r}).unique()"
+    pandas = f".drop(columns={grade!r}), {one}[{names}].dropna().drop_duplicates()"
+    return f"; they are{table_code('judged', polars, pandas)}"
+
+
+def _of_type(counts: pl.LazyFrame, keys: Sequence[str], table: Table) -> pl.LazyFrame:
     """Cast the ids to the type of a table; what does not fit is an error when all are read."""
-    return counts.with_columns(pl.col(key).cast(table.schema[key], strict=False)).drop_nulls(key)
+    types = [pl.col(key).cast(table.schema[key], strict=False) for key in keys]
+    return counts.with_columns(types).drop_nulls(keys)

@@ -214,7 +214,8 @@ def table(
     missed = sentences.missed_lines(
         means.select(
             *sentences.system_and_segment(means, values.by), summaries.SELECTED, "num_missed"
-        )
+        ),
+        () if values.settings.columns.get("model") in values.by else values.by,
     )
     dependent = _of_dependent(values, tested=tested is not None)
     if "borda" in result.columns:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import polars as pl
 
 from rankframe import _sizes
-from rankframe._request import registry
+from rankframe._request import registry, segment_names
 from rankframe._request.registry import Scope
 from rankframe._request.types import Types
 from rankframe._tables import guards, rank_order, readers, rules, side_tables
@@ -319,7 +319,7 @@ def _is_held(item: str) -> pl.Expr:
 def input_flags(joined: Joined) -> list[pl.LazyFrame]:
     """Flags over the tables beside run and truth."""
     tables, run = joined.tables, joined.tables.run
-    flags = side_tables.flags_of(tables, joined.inputs, joined.whole)
+    flags = side_tables.flags_of(tables, _meeting_lists(joined), joined.whole)
     if tables.exclusions and run.totals is None:
         flags.append(guards.flag(joined.run, pl.len() == 0))
     return flags
@@ -330,7 +330,7 @@ def raise_broken_input(joined: Joined) -> None:
     tables, run = joined.tables, joined.tables.run
     _raise_deep_rank(joined)
     side_tables.raise_beside(tables.beside)
-    side_tables.raise_if_nothing_meets(joined.inputs, run, joined.whole)
+    side_tables.raise_if_nothing_meets(_meeting_lists(joined), run, joined.whole)
     if not tables.exclusions or run.totals is not None:
         return
     if joined.run.head(1).collect().is_empty():
@@ -339,6 +339,16 @@ def raise_broken_input(joined: Joined) -> None:
             "only items that must not be shown, such as the interactions of the training set"
         )
         raise RankingDataError(msg)
+
+
+def _meeting_lists(joined: Joined) -> Mapping[str, Table]:
+    """Return the tables whose ids must be in the lists: no history that only counts items."""
+    tables = joined.tables
+    if tables.reads is None or not any(map(segment_names.is_of_items, tables.run.by)):
+        return joined.inputs
+    columns = registry.reading_of(tables.reads, inputs=tables.beside).columns.values()
+    is_read = any("history" in column.source for column in columns)
+    return {name: table for name, table in joined.inputs.items() if is_read or name != "history"}
 
 
 def _raise_deep_rank(joined: Joined) -> None:

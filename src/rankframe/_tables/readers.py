@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
-from rankframe._request import keywords, labels, registry
+from rankframe._request import keywords, labels, registry, segment_names
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.question import Question, Totals
 from rankframe._request.types import By, Frame, Truth
@@ -383,6 +383,7 @@ def _raise_if_missing(
     missing = [(role, name) for role, name in names if name not in table.schema]
     if not missing:
         return
+    segment_names.refuse_segments([name for role, name in missing if role == "by"])
     has = ", ".join(map(repr, table.schema.names()))
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
     cures = "".join(_cures(table, missing, columns, beside, kind)) if has else ""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import polars as pl
 
 from rankframe._inputs import arguments, several_users
-from rankframe._request import keywords
+from rankframe._request import keywords, segment_names
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, run_dicts
@@ -67,6 +67,7 @@ def empty_tables(
 ) -> EmptyTables:
     """Make an empty frame of each table; columns of a user tell lists apart, as groups do."""
     groups, passed, more = keywords.group_names(by), dict[str, Any](columns), list[str]()
+    segment_names.refuse_segments(groups)
     said = _frames_of_schema(schema, named)
     has = {name: frame.collect_schema().names() for name, frame in said.items()}
     own = [passed[name] for name in ("truth_user", "truth_item") if name in passed]

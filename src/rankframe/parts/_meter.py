@@ -12,7 +12,7 @@ import polars as pl
 from rankframe import _sizes
 from rankframe._evaluation import evaluation, kept_plans
 from rankframe._inputs import arguments, several_users
-from rankframe._request import keywords, labels
+from rankframe._request import keywords, labels, segment_names
 from rankframe._request.keywords import Columns, Options
 from rankframe._request.labels import Metric
 from rankframe._request.question import ask
@@ -118,6 +118,7 @@ class Meter(Generic[MeterFrameT]):
         }
         self._settings = replace(settings, **tables)
         self._by = keywords.group_names(by)
+        segment_names.refuse_segments(self._by)
         requested = labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
         self._facts = None if facts is None else _facts.checked(facts)
         _facts.check_needs(requested, settings, facts)
