@@ -146,9 +146,9 @@ def _apart(judged: Table) -> str:
     """Write how a judged table becomes a run and its truth."""
     groups = [name for name in judged.by if name != judged.model]
     ids, grade = [*groups, judged.user, judged.item], judged.relevance
-    names, one = [*ids, grade], "truth=judged"
-    polars = f".drop({grade!r}), {one}.select({names}).drop_nulls({grade!r}).unique()"
-    pandas = f".drop(columns={grade!r}), {one}[{names}].dropna().drop_duplicates()"
+    names, truth = [*ids, grade], "truth=judged"
+    polars = f".drop({grade!r}), {truth}.select({names}).drop_nulls({grade!r}).unique()"
+    pandas = f".drop(columns={grade!r}), {truth}[{names}].dropna().drop_duplicates()"
     return f"; they are{table_code('judged', polars, pandas)}"
 
 
