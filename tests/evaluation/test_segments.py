@@ -338,3 +338,11 @@ def test_a_segment_is_no_system_in_a_line_of_missed_users():
     options = {"truth": TRUTH, "history": HISTORY, "over": "seed"}
     text = str(rf.table(runs, "recall@5", by="activity(8)", **options))
     assert "1 of 3 users of activity(8) 8+ has no list" in " ".join(text.split())
+
+
+def test_one_bin_of_quantiles_is_told():
+    alike = pl.DataFrame({"user": range(10), "item": [1] * 10})
+    with pytest.warns(UserWarning, match="^by='activity': all fall into one bin"):
+        got = rf.evaluate(RUN, "rr", truth=TRUTH, history=alike, by="activity")
+    assert got["activity"].to_list() == ["0+"]
+    rf.evaluate(RUN, "rr", truth=TRUTH, history=alike, by="activity(bins=1)")

@@ -10,6 +10,7 @@ from typing import cast
 
 import polars as pl
 
+from rankframe import errors
 from rankframe._request import keywords
 from rankframe._request.question import Question
 from rankframe._request.segment_names import MEANINGS, Segment, is_of_items, segment_of
@@ -49,6 +50,10 @@ def _with_column(question: Question, segment: Segment, by: Sequence[str]) -> Que
         )
         numbers = ids.select(value, number_of_bin(value, segment.bins).alias(_BIN))
         edges = numbers.group_by(_BIN).min().collect()[_NUMBER].sort().to_list()[1:]
+        if not edges and segment.bins > 1:
+            by, example = option("by", segment.name), option("by", f"{segment.kind}(5,20)")
+            msg = f"{by}: all fall into one bin, since most have the same number: try {example}"
+            errors.warn(msg)
     ends = [str(edge - 1) for edge in edges]
     starts = ["0", *map(str, edges)]
     names = [
