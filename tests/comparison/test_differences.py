@@ -109,6 +109,12 @@ def test_mean_is_the_difference_of_compare(options, weights):
             assert share.null_count() or math.fsum(share) == pytest.approx(1)
 
 
+def test_share_of_who_does_not_differ_has_no_sign():
+    values = {"model": list("aabb"), "user": [1, 2] * 2, "x": [1.0, 1.0, 1.0, 0.0]}
+    shares = rf.stats.differences(pl.DataFrame(values), "x", baseline="a")["share"]
+    assert [str(share) for share in shares] == ["1.0", "0.0"]
+
+
 QUERIES = {"old": ["shoes", "hats", "bags", "belts"], "new": ["shoes", "hats", "bags", "belts"]}
 RANKS = {"old": [1, 2, 4, 1], "new": [2, 1, 4, 3]}
 RUNS = {

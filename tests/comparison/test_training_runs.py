@@ -353,7 +353,7 @@ REFUSED = {
     ),
     "user": (
         lambda: rf.compare(LISTS, "rr", truth=TRUTH, over="user"),
-        "run, column 'user': it has two roles: name a different column for one of them",
+        "over='user': this column names users or items: name another",
     ),
     "all lists": (
         lambda: rf.summarize(LISTS, "coverage@1", items=LISTS.select("item").unique(), **RUNS),

@@ -173,6 +173,8 @@ def test_verbs_take_the_run():
     [
         ({"users": "user"}, TypeError, "users must be a frame with the column 'user', a Series or"),
         ({"users": 3}, TypeError, "a list of users, not int"),
+        ({"users": None}, TypeError, "a list of users, not NoneType"),
+        ({"users": [1, "a"]}, TypeError, "users: int and str: ids need one type"),
         ({"users": []}, rf.RankingDataError, "users=: it is empty"),
         (
             {"users": [1, None]},

@@ -173,7 +173,8 @@ def show_comparison(
     systems = [*segments, model]
     chosen = _columns_within(_compared(result), systems, shared, breadth)
     said = ", ".join(text for name, text in how.items() if name in chosen)
-    print_text(tabular.wrapped(f"{head}; {said} (--details: all columns).", breadth) + "\n")
+    head += f"; {said}" if said else ""
+    print_text(tabular.wrapped(f"{head} (--details: all columns).", breadth) + "\n")
     texts = [name for name in (*systems, "metric", "baseline", "verdict") if name in chosen]
     print_text(_colored(_fitted(chosen, breadth, texts)))
     named = systems if "baseline" in shared else [*systems, "baseline"]

@@ -192,7 +192,9 @@ def of_pairs(
     impact, pairs = pl.col("weight") * pl.col("difference"), [_SEGMENT, _SYSTEM]
     sign = -1 if values.requested[0].traits.higher_is_better is False else 1
     total, size = impact.sum().over(pairs), impact.abs().sum().over(pairs)
-    share = pl.when(total.abs() > trials.NOTHING * size).then(impact / total)
+    # 0 / total is -0.0 if the total is below 0
+    share = pl.when(impact != 0).then(impact / total).otherwise(0.0)
+    share = pl.when(total.abs() > trials.NOTHING * size).then(share)
     users = pl.concat(tables).with_columns(
         (sign * impact).round_sig_figs(12).alias(_GAIN), share=share
     )

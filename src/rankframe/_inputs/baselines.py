@@ -115,11 +115,14 @@ def _listed(users: Any, user: str) -> pl.DataFrame:
     values = None
     with suppress(TypeError, pl.exceptions.PolarsError):
         values = pl.Series(user, [*users] if adapters.is_dict(users) else users)
-    if values is None or isinstance(users, str):
+    if values is None or users is None or isinstance(users, str):
         msg = (
             f"users must be a frame with the column {user!r}, a Series or a list of users, not "
             f"{adapters.kind(users)}"
         )
+        if isinstance(users, list | tuple):
+            kinds = sorted({type(value).__name__ for value in cast("Sequence[Any]", users)})
+            msg = f"users: {' and '.join(kinds)}: ids need one type that polars supports"
         raise TypeError(msg)
     return values.to_frame()
 

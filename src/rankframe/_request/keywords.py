@@ -227,8 +227,10 @@ class Settings:
     def groups(self, by: object) -> list[str]:
         """Read ``by=``; the column of the groups or the runs that are averaged comes last."""
         names, (name, column) = group_names(by), self.averaged
-        if column in names:
-            msg = f"{option(name, column)}: this column names systems or segments: name another"
+        ids = user_of(self.columns), self.columns.get("item", "item")
+        if column in (*names, *ids):
+            kind = "systems or segments" if column in names else "users or items"
+            msg = f"{option(name, column)}: this column names {kind}: name another"
             raise ValueError(Problem(msg))
         return names if column is None else [*names, column]
 

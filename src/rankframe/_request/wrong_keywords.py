@@ -51,6 +51,8 @@ _ELSEWHERE = {
     "chance": "evaluate takes it, of whole tables in Python and in the command",
     "weights": "it returns one value per user; evaluate and summarize take it",
     "average": "evaluate, summarize, compare, table and sql take it",
+    "count_users": "evaluate takes it",
+    "parent": "from_lists takes it, and makes the run that this one reads",
     "exclude": "verbs that evaluate take it; of a matrix of scores: scores[seen] = -np.inf",
     "ties": "with_rank takes it, and makes the ranks that this one reads",
     "seed": "the same call has the same result each time",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, Unpack, get_args
+from typing import Literal, Unpack, cast, get_args
 
 import polars as pl
 
@@ -177,7 +177,8 @@ def sql(
         arrays.check({**call, "schema": schema}, written)
         users, per_user = "all", True
         duplicates = "occupy" if duplicates == "error" else duplicates
-    groups = Settings(average=average).groups(by)
+    ids = {n: columns.get(n) for n in ("user", "item") if isinstance(columns.get(n), str)}
+    groups = Settings(average=average, columns=cast("Columns", ids)).groups(by)
     empty = tables.empty_tables(schema, [*named], groups, columns)
     frames = empty.frames
     settings = Settings(
