@@ -165,7 +165,7 @@ def _without_lists(
     expected = truth if isinstance(truth, str) else None
     first = next(iter(_runs(run)), None)
     ids = _ids_of_lists(first, expected, by, columns) if first is not None else None
-    if ids is None:
+    if first is None or ids is None:
         return frames, Columns()
     user, item = ids
     if expected is not None:  # what tells lists apart: groups, and runs or groups to be averaged
