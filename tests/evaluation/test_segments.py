@@ -346,3 +346,8 @@ def test_one_bin_of_quantiles_is_told():
         got = rf.evaluate(RUN, "rr", truth=TRUTH, history=alike, by="activity")
     assert got["activity"].to_list() == ["0+"]
     rf.evaluate(RUN, "rr", truth=TRUTH, history=alike, by="activity(bins=1)")
+
+
+def test_a_history_that_is_no_table():
+    with pytest.raises(TypeError, match="^the history= table must be a polars DataFrame"):
+        rf.evaluate(RUN, "rr", truth=TRUTH, history={1: ["a"]}, by="activity")

@@ -85,11 +85,12 @@ def _with_column(question: Question, segment: Segment, by: Sequence[str]) -> Que
 def _refuse(question: Question, segment: Segment) -> None:
     """Raise if a table has the column of a segment, or if options contradict what it means."""
     settings, by = question.settings, option("by", segment.name)
-    frames = {"run": question.frame, "truth": question.truth}
-    frames |= {option(name): getattr(settings, name) for name in keywords.INPUTS}
-    frames |= {f"{readers.stage_name(name)}=": frame for name, frame in settings.stages.items()}
-    for title, frame in frames.items():
-        if frame is not None and segment.name in adapters.column_names(frame, title):
+    beside = {name: getattr(settings, name) for name in keywords.INPUTS}
+    beside |= {readers.stage_name(name): frame for name, frame in settings.stages.items()}
+    for name, frame in {"run": question.frame, "truth": question.truth, **beside}.items():
+        table = f"{name}= table" if name in beside else name
+        if frame is not None and segment.name in adapters.column_names(frame, table):
+            title = option(name) if name in beside else name
             meaning = f"{by} also means {MEANINGS[segment.kind]}"
             msg = f"{title}, column {segment.name!r}: {meaning}: rename the column"
             raise RankingDataError(msg)
