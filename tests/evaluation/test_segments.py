@@ -351,3 +351,10 @@ def test_one_bin_of_quantiles_is_told():
 def test_a_history_that_is_no_table():
     with pytest.raises(TypeError, match="^the history= table must be a polars DataFrame"):
         rf.evaluate(RUN, "rr", truth=TRUTH, history={1: ["a"]}, by="activity")
+
+
+@pytest.mark.parametrize("options", [{}, {"users": "all"}, {"unjudged": "drop"}])
+def test_a_report_has_no_segments_of_items_with_options_that_contradict_them(options):
+    past = pl.concat([HISTORY, TRUTH.select("user", "item").head(20)])
+    report = rf.report(RUNS, "recall@5", truth=TRUTH, history=past, by="activity(2)", **options)
+    assert ("segments: relevant items" in report.tables) == (not options)

@@ -417,6 +417,8 @@ def _with_seen(values: Measurement, counted: pl.DataFrame) -> Measurement | None
     call, source = values.call, values.call.settings.history
     if call.truth is None or source is None or shares.is_empty():
         return None
+    if call.settings.users in ("run", "all") or call.settings.unjudged != "miss":
+        return None  # of items, as segments of popularity
     run = values.tables.run
     keys = [run.user, run.item]
     history = adapters.to_lazy(source, "history").select(keys).unique()
