@@ -714,6 +714,14 @@ def cases() -> dict[str, list[Case]]:
                 options={"by": "activity"},
             ),
             Case(
+                "by= names a segment of items, and unjudged= drops those of other bins",
+                RUN,
+                TRUTH,
+                "unjudged='drop': in each bin, items of all other bins would be unjudged with "
+                "by='popularity': leave out one of both",
+                options={"by": "popularity", "unjudged": "drop"},
+            ),
+            Case(
                 "by= names a segment that is a column, too",
                 RUN,
                 TRUTH.with_columns(relevant_items=2),
