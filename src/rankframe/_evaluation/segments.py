@@ -85,9 +85,11 @@ def _with_column(question: Question, segment: Segment, by: Sequence[str]) -> Que
 def _refuse(question: Question, segment: Segment) -> None:
     """Raise if a table has the column of a segment, or if options contradict what it means."""
     settings, by = question.settings, option("by", segment.name)
+    beside: dict[str, Frame | None]
     beside = {name: getattr(settings, name) for name in keywords.INPUTS}
     beside |= {readers.stage_name(name): frame for name, frame in settings.stages.items()}
-    for name, frame in {"run": question.frame, "truth": question.truth, **beside}.items():
+    tables = {"run": question.frame, "truth": cast("Frame | None", question.truth), **beside}
+    for name, frame in tables.items():
         table = f"{name}= table" if name in beside else name
         if frame is not None and segment.name in adapters.column_names(frame, table):
             title = option(name) if name in beside else name
