@@ -17,7 +17,9 @@ def in_arrays(run, truth):
     """Write each list as an array, with null where a list has no item of that rank."""
     ranked = run.drop_nulls("rank")
     places = ranked.group_by(KEYS).agg(rank=pl.int_range(1, pl.col("rank").max() + 1))
-    places = places.explode("rank").join(ranked, on=[*KEYS, "rank"], how="left")
+    places = places.explode("rank", empty_as_null=False).join(
+        ranked, on=[*KEYS, "rank"], how="left"
+    )
     lists = places.sort("rank").group_by(KEYS).agg(items="item")
     judged = truth.group_by("user").agg(relevant="item")
     pairs = run.select("model").unique().join(judged, how="cross")

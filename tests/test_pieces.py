@@ -86,7 +86,7 @@ def impressions_of_news(impressions):
     """Two lists per impression, labels and scores; MRR is Σ 1 / rank / clicks."""
     mrr = (rf.metrics.arhr_at() / rf.metrics.num_relevant()).alias("mrr")
     names = {"user": "impression", "score": "scores", "relevance": "labels"}
-    long = impressions.explode("labels", "scores")
+    long = impressions.explode("labels", "scores", empty_as_null=False)
     return long.rank.per_user("auc", mrr, "ndcg(gain=exponential)@2", **names)
 
 
