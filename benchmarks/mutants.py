@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 TOP = Path(__file__).parents[1]
 SOURCE = TOP / "src" / "rankframe"
 SAMPLE = TOP / "benchmarks" / "mutants.json"
-SIZE, SEED, MISSES = 80, 31, 3
+SIZE, SEED, MISSES = 120, 46, 3
 TIERS = ("fast", "thorough")
 SLOW = ("tests/spark", "tests/test_notebooks.py")  # a mutant elsewhere needs them if no other file
 BATCH = 60  # seconds of tests in one process
