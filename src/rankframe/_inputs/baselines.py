@@ -157,7 +157,8 @@ def _runs(
         wanted = wanted.join(excluded, on=user, how="left")
         need += pl.col(_NEED).fill_null(0)
     wanted = wanted.join(items.select(pl.len().cast(pl.UInt64).alias(_TOTAL)), how="cross")
-    wanted = wanted.with_columns(pl.min_horizontal(need, _TOTAL).alias(_NEED))
+    # a minimum of both would have one row before Polars 2
+    wanted = wanted.with_columns(pl.col(_TOTAL).clip(upper_bound=need).alias(_NEED))
 
     def lists(rows: pl.LazyFrame, order: Sequence[pl.Expr]) -> pl.LazyFrame:
         """Order the items of each user, without those that are excluded."""
