@@ -718,7 +718,7 @@ def cases() -> dict[str, list[Case]]:
                 RUN,
                 TRUTH,
                 "unjudged='drop': in each bin, items of all other bins would be unjudged with "
-                "by='popularity': leave out one of both",
+                "by='popularity': leave one of them out",
                 options={"by": "popularity", "unjudged": "drop"},
             ),
             Case(

@@ -270,7 +270,7 @@ def test_a_day_of_the_history_limits_the_counts():
     "options", [{"unjudged": "drop"}, {"unjudged": "bounds"}, {"users": "all"}]
 )
 def test_options_that_contradict_popularity(options):
-    with pytest.raises(ValueError, match=r"by='popularity\(2\)': leave out one of both"):
+    with pytest.raises(ValueError, match=r"by='popularity\(2\)': leave one of them out"):
         rf.evaluate(RUN, "recall@2", truth=TRUTH, **POPULAR, **options)
 
 

@@ -118,10 +118,9 @@ def reordered(joined: Joined, *, tied: bool) -> Joined:
     settings, keys, run = joined.tables.settings, joined.keys, joined.tables.run
     rows = scope_rows.with_final_lists(joined)
     length = terms.count(terms.rank.count().over(keys))
-    grade = pl.when(terms.is_judged).then(terms.relevance.cast(pl.Float64)).otherwise(-1.0)
     # the keys of a sort need names of their own before Polars 2
     unlisted = terms.rank.is_null().alias(f"{labels.PREFIX}unlisted")
-    order = [unlisted, -grade, terms.rank]
+    order = [unlisted, -terms.grade, terms.rank]
     place = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(keys, order_by=order)
     places = {"rank": pl.lit(1, pl.Int64), "tied": length} if tied else {"rank": place}
     rows = rows.drop("tied", strict=False).with_columns(

@@ -216,10 +216,9 @@ def _items_of(joined: Joined, k: int | None) -> dict[str, pl.LazyFrame]:
 
 def in_ideal_order(items: pl.LazyFrame, keys: Sequence[str], k: int | None = None) -> pl.LazyFrame:
     """Put the items of each list, or only the first k, in the order of their grades."""
-    grade = terms.relevance.cast(pl.Float64).fill_null(float("-inf"))
     # the keys of a sort need names of their own before Polars 2
     below = (pl.lit(value=False) if k is None else terms.rank > k).alias(_column("below"))
-    order = [below, -grade, terms.rank]
+    order = [below, -terms.grade, terms.rank]
     ranked = items.filter(terms.is_listed)
     ranked = ranked.with_columns(terms.rank.sort().over(keys, order_by=order))
     return pl.concat([ranked, items.filter(~terms.is_listed)])

@@ -104,11 +104,11 @@ def _refuse(question: Question, segment: Segment) -> None:
         return
     if settings.unjudged != "miss":
         what = "in each bin, items of all other bins would be unjudged"
-        msg = f"{option('unjudged', settings.unjudged)}: {what} with {by}: leave out one of both"
+        msg = f"{option('unjudged', settings.unjudged)}: {what} with {by}: leave one of them out"
         raise ValueError(Problem(msg))
     if settings.users in ("run", "all"):
         what = "includes users who are not in the truth, whose items have the segments of"
-        msg = f"{option('users', settings.users)} {what} {by}: leave out one of both"
+        msg = f"{option('users', settings.users)} {what} {by}: leave one of them out"
         raise ValueError(Problem(msg))
 
 

@@ -14,6 +14,8 @@ relevant = pl.col("relevant")
 is_judged = relevance >= 0
 is_graded = relevance > 0
 is_listed = rank.is_not_null()
+#: What lists are put in ideal order by: an unjudged item is below all judged ones.
+grade = pl.when(is_judged).then(relevance.cast(pl.Float64)).otherwise(-1.0)
 
 
 def ideal_discounted() -> pl.Expr:
