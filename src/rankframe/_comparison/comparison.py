@@ -718,9 +718,7 @@ def _note_of_losses(pair: Pair, metric: RequestedMetric) -> str | None:
     names = pair.names.filter(pl.Series(pair.counts))
     if len(names) != len(pair.difference) or metric.over_users.epsilon is not None:
         return None  # users of several segments or runs became one, or values their logarithms
-    sign = -1 if metric.traits.higher_is_better is False else 1
-    weights = 1.0 if pair.weights is None else pair.weights
-    gain = pl.Series(sign * weights * pair.difference).round_sig_figs(12)
+    gain = system_pairs.gains(pair, pair.weights, metric)
     users = pl.DataFrame({"gain": gain, "name": names, "change": pair.difference})
     lost = users.filter(pl.col("gain") < 0).sort("gain", "name").head(_MOST_NAMED)
     said = [

@@ -10,6 +10,7 @@ from typing import Unpack
 import polars as pl
 
 from rankframe._comparison import comparison, summaries, system_pairs, trials
+from rankframe._comparison.packages import np
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
@@ -183,21 +184,20 @@ def of_pairs(
     tables: list[pl.DataFrame] = []
     for matrix in matrices:
         for pair in system_pairs.pairs_of(matrix, systems):
-            weights = 1.0 if matrix.weights is None else pl.Series(matrix.weights[pair.counts])
+            weights = None if matrix.weights is None else matrix.weights[pair.counts]
             table = matrix.names.filter(pl.Series(pair.counts)).to_frame(values.user)
             columns = pair.of_system, pair.of_baseline, pair.difference
             named = dict(zip(_CHANGES, map(pl.Series, columns), strict=False))
+            named["weight"] = pl.Series(np.ones(len(table)) if weights is None else weights)
+            named[_GAIN] = system_pairs.gains(pair, weights, values.requested[0])
             places = {_SEGMENT: pl.lit(pair.segment), _SYSTEM: pl.lit(pair.system)}
-            tables.append(table.with_columns(**named, weight=weights, **places))
+            tables.append(table.with_columns(**named, **places))
     impact, pairs = pl.col("weight") * pl.col("difference"), [_SEGMENT, _SYSTEM]
-    sign = -1 if values.requested[0].traits.higher_is_better is False else 1
     total, size = impact.sum().over(pairs), impact.abs().sum().over(pairs)
     # 0 / total is -0.0 if the total is below 0
     share = pl.when(impact != 0).then(impact / total).otherwise(0.0)
     share = pl.when(total.abs() > trials.NOTHING * size).then(share)
-    users = pl.concat(tables).with_columns(
-        (sign * impact).round_sig_figs(12).alias(_GAIN), share=share
-    )
+    users = pl.concat(tables).with_columns(share=share)
     users = users.sort(*pairs, _GAIN, values.user)
     if n is not None:
         gain = pl.col(_GAIN)

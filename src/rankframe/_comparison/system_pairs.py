@@ -15,6 +15,7 @@ from rankframe._comparison.packages import np, run_variance, statistics
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import averages, training_runs, user_columns
 from rankframe._evaluation.values import Values
+from rankframe._request.labels import RequestedMetric
 from rankframe._tables import rules
 from rankframe.errors import Problem, RankingDataError, option
 
@@ -380,6 +381,13 @@ class _Column(NamedTuple):
     values: Array
     defined: Bits
     scales: Places
+
+
+def gains(pair: Pair, weights: Array | None, metric: RequestedMetric) -> pl.Series:
+    """Return each user's weighted change for the better, which lists users from the worst on."""
+    sign = -1 if metric.traits.higher_is_better is False else 1
+    of_users = pair.difference if weights is None else weights * pair.difference
+    return pl.Series(sign * of_users).round_sig_figs(12)
 
 
 def pairs_of(matrix: Matrix, systems: Sequence[tuple[int, int]]) -> Iterator[Pair]:
