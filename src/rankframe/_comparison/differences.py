@@ -187,7 +187,8 @@ def of_pairs(
             weights = None if matrix.weights is None else matrix.weights[pair.counts]
             table = matrix.names.filter(pl.Series(pair.counts)).to_frame(values.user)
             columns = pair.of_system, pair.of_baseline, pair.difference
-            named = dict(zip(_CHANGES, map(pl.Series, columns), strict=False))
+            named: dict[str, pl.Series] = {}
+            named |= zip(_CHANGES, map(pl.Series, columns), strict=False)
             named["weight"] = pl.Series(np.ones(len(table)) if weights is None else weights)
             named[_GAIN] = system_pairs.gains(pair, weights, values.requested[0])
             places = {_SEGMENT: pl.lit(pair.segment), _SYSTEM: pl.lit(pair.system)}
