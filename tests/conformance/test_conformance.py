@@ -1,0 +1,71 @@
+"""The conformance suite: rankframe passes, the files are right, and known errors are caught."""
+
+import json
+import re
+from math import isclose, log2
+from pathlib import Path
+
+import pytest
+from conformance import make, runner
+from conformance.adapters import rankframe as adapter
+from jsonschema import Draft202012Validator
+
+CASES = {case["id"]: (case, tables) for path in runner.FILES for case, tables in runner.cases(path)}
+of_each_file = pytest.mark.parametrize("path", runner.FILES, ids=lambda path: path.stem)
+
+
+@of_each_file
+def test_rankframe_passes(path):
+    results = {
+        case["id"]: runner.outcome(adapter.compute, case, t) for case, t in runner.cases(path)
+    }
+    assert {key: text for key, text in results.items() if text != "passed"} == {}
+
+
+@of_each_file
+def test_values_per_user(path):
+    for case, tables in runner.cases(path):
+        if "per_user" in case:
+            assert adapter.values(case, tables) == pytest.approx(case["per_user"], rel=1e-12), case
+
+
+@of_each_file
+def test_files_fit_the_schema(path):
+    schema = json.loads(Path(path).with_name("schema.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    file = json.loads(path.read_text())
+    assert [error.message for error in Draft202012Validator(schema).iter_errors(file)] == []
+    assert {case["tables"] for case in file["cases"]} == set(file["tables"])
+    assert all(case["id"].startswith(f"{path.stem}-") for case in file["cases"])
+
+
+def test_no_case_is_there_twice():
+    ids = [case["id"] for path in runner.FILES for case, _ in runner.cases(path)]
+    reasons = [case["why"] for case, _ in CASES.values()]
+    assert len(set(ids)) == len(ids)
+    assert sorted(reasons) == sorted(set(reasons))
+    questions = [
+        json.dumps([tables, {key: x for key, x in case.items() if key not in ("id", "why")}])
+        for case, tables in CASES.values()
+    ]
+    assert len(set(questions)) == len(questions)
+
+
+@of_each_file
+def test_numbers_follow_from_tables(path):
+    """The files are what the definitions in make.py give."""
+    assert make.completed(path.read_text()) == path.read_text()
+
+
+def test_derivations_give_their_numbers():
+    def mean(*values):
+        return sum(values) / len(values)
+
+    for case, _ in CASES.values():
+        if case["expect"] is None:
+            assert case["derivation"] == "undefined"
+            continue
+        expression = case["derivation"].replace("^", "**")
+        assert not re.search(r"[\d)]\.|\.\d", expression)
+        value = eval(expression, {"__builtins__": {}, "log2": log2, "mean": mean})
+        assert isclose(value, case["expect"], rel_tol=1e-14), case
