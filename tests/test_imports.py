@@ -49,7 +49,14 @@ assert not loaded, loaded
 LOADED = {"_evaluation", "_inputs", "_namespace", "_request", "_rooms", "_tables", "_vocabulary"}
 LOADED |= {"_sizes", "errors", "metrics", "presets"}
 LATER = {
-    "_evaluation": {"funnel", "missed_items", "overlap", "provenance", "ready_values"}
+    "_evaluation": {
+        "convention_words",
+        "funnel",
+        "missed_items",
+        "overlap",
+        "provenance",
+        "ready_values",
+    }
     | {"row_verbs", "side_by_side", "trackers", "trees"},
     "_inputs": {
         "arrays",

@@ -18,13 +18,12 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe._command.main import main
-from rankframe._comparison import notes, numerals, sentences
+from rankframe._comparison import numerals, sentences
 from rankframe._comparison.trials import Test
 from rankframe._evaluation import evaluation
 from rankframe._report import explorer, facts, markup, people, strips
 from rankframe._report import nouns as wording
 from rankframe._report.nouns import nouns_of
-from rankframe.presets import Users
 from tests.report.elements import Elements, people_of, unmarked
 from tests.report.samples import (
     ASKED,
@@ -225,11 +224,10 @@ def test_items_show_their_title_their_grade_and_how_they_moved():
     ]
 
 
-def test_policies_of_users_have_words():
-    assert {*notes.templates("users")} == {*get_args(Users), "rows"}
+def test_users_of_a_report_are_those_of_the_call():
     served = rf.report(RUN, "map", truth=TRUTH, baseline="old", users="both")
     assert served.tables["comparison"]["users"].to_list() == [24]
-    assert "users with a list and a row in the truth" in served.html()
+    assert "over users with a list and a judgment" in served.html()
 
 
 @pytest.mark.sample(2)

@@ -88,7 +88,7 @@ def plural(noun: str) -> str:
 
 @cache
 def templates(part: str) -> Mapping[str, str]:
-    """Read a part of the page of templates: notes, verdicts, or users."""
+    """Read a part of the page of templates, such as notes or verdicts."""
     import tomllib
 
     page = files("rankframe._comparison").joinpath("templates.toml").read_text(encoding="utf-8")

@@ -6,8 +6,9 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from rankframe._comparison import notes, numerals, sentences, trials
+from rankframe._comparison import numerals, sentences, trials
 from rankframe._comparison.trials import Trial
+from rankframe._evaluation import convention_words
 from rankframe._report import people
 from rankframe._report.call import ReportCall
 from rankframe._report.facts import Numbers
@@ -50,18 +51,8 @@ def _versions(*packages: str) -> str:
 def _rules(numbers: Numbers) -> list[tuple[str, str]]:
     settings, trial = numbers.call.settings, numbers.trial
     nouns = numbers.nouns
-    users = numbers.values.tables.users
-    relevant, undefined = "grade > 0", "left out of means"
-    unjudged = "left out of lists" if settings.unjudged == "drop" else "not relevant"
-    if (least := settings.relevant_at) is not None:
-        relevant = f"grade ≥ {least:g} for binary metrics; every grade > 0 has a gain"
-    if settings.undefined is not None:
-        undefined = f"count as {settings.undefined:g}"
     rules = [
-        (nouns.words["users"], nouns.write(notes.templates("users")[users])),
-        ("relevant", relevant),
-        (nouns.write("unjudged {items}"), unjudged),
-        ("undefined values", undefined),
+        ("convention", _convention(numbers)),
         ("intervals", f"{100 * trial.confidence:.10g}%, of means as in summarize, not corrected"),
         ("intervals in percent", "with the error of the baseline's mean"),
     ]
@@ -80,6 +71,18 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
     versions = _versions("rankframe", "polars", "numpy", "scipy", "altair")
     rules.append(("versions", f"{versions}, Python {platform.python_version()}"))
     return rules
+
+
+def _convention(numbers: Numbers) -> str:
+    """Name in one sentence what every mean follows, and the tool whose preset it is."""
+    settings = numbers.call.settings
+    common = {name: getattr(settings, name) for name in ("undefined", "relevant_at", "unjudged")}
+    rare = {name: getattr(settings, name) for name in ("duplicates", "depth")}
+    convention = {"users": numbers.values.tables.users, **common}
+    convention |= convention_words.departures(rare, {})
+    text = convention_words.words(convention, write=numbers.nouns.write)
+    preset = settings.preset
+    return f"{text} ({convention_words.tools([preset])})" if isinstance(preset, str) else text
 
 
 def _call(numbers: Numbers) -> str:
