@@ -11,11 +11,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from rankframe._request import descriptions, labels, parameters, registry, share_names
+from rankframe._evaluation import convention_words
+from rankframe._request import descriptions, labels, registry, share_names
 from rankframe._request.labels import Alias, Entry
-from rankframe.presets import PRESETS, Preset
+from rankframe.presets import PRESETS, Preset, PresetName
 
 PAGE = Path(__file__).parents[1] / "metrics.md"
+TOOLS = PAGE.with_name("other_tools.md")
 _INTRODUCTION = """\
 # Metrics
 
@@ -38,17 +40,12 @@ that its function returns.
   [beside the run](beyond_accuracy.md#tables-beside-the-run): `items=` and `history=`.
 - Sources are in the [bibliography](bibliography.md).
 
-Below the metrics: [Vocabulary](#vocabulary) · [Presets](#presets)
+Below the metrics: [Vocabulary](#vocabulary). What each preset sets:
+[which tool does what](other_tools.md#which-tool-does-what).
 """
 _VOCABULARY = """\
 The columns that metrics read, including [your own](your_own.md). `rf.metrics.rows`
 returns them. Each is derived only if an expression reads it.
-"""
-_PRESETS = """\
-The conventions of other tools: `rf.evaluate(run, "map@10", truth=truth, preset="replay")`.
-*Mean over* is the value of [`users=`](conventions.md#which-users-count), and *undefined is* that of
-`undefined=`. *Metrics that differ* are computed with these options; those with `@k` only where they
-have a cut-off. *32-bit* scores have less precision, so more of them are equal.
 """
 
 
@@ -108,9 +105,6 @@ def index(link: Callable[[Entry], str]) -> str:
         parts += [f"## {title(entries)}\n", _table(("label", "what"), rows)]
     words = [(f"`{name}`", meaning) for name, (_, meaning, *_) in registry.COLUMNS.items()]
     parts += ["## Vocabulary\n", _VOCABULARY, _table(("column", "meaning"), words)]
-    presets = [_preset_row(name, preset) for name, preset in PRESETS.items()]
-    heads = ("preset", "mean over", "undefined is", "metrics that differ", "scores")
-    parts += ["## Presets\n", _PRESETS, _table(heads, presets)]
     return "\n".join(parts)
 
 
@@ -220,18 +214,32 @@ def _spelling(alias: str, target: Alias) -> str:
     return alias.replace("{}", "x").replace("{*}", "…")
 
 
-def _preset_row(name: str, preset: Preset) -> tuple[str, ...]:
-    undefined = f"`{preset['undefined']:g}`" if "undefined" in preset else "null"
-    defaults = [_with_options(label, p) for label, p in preset.get("defaults", {}).items()]
-    single = "32-bit" if preset.get("single_precision") else ""
-    return f"`{name}`", f"`{preset.get('users')}`", undefined, ", ".join(defaults), single
+def with_presets(page: str) -> str:
+    """Write the table of what each preset sets; tools with equal ones share a row."""
+    groups: list[list[PresetName]] = []
+    for name, preset in PRESETS.items():
+        if equal := next((group for group in groups if PRESETS[group[0]] == preset), None):
+            equal.append(name)
+        else:
+            groups.append([name])
+    table = _table(
+        ("tool", "`preset=`", "a mean is", "metrics that differ"), [*map(_tools, groups)]
+    )
+    above, _, below = page.partition("<!-- presets -->\n")
+    below = below.partition("<!-- end of presets -->")[2]
+    return f"{above}<!-- presets -->\n{table}<!-- end of presets -->{below}"
 
 
-def _with_options(label: str, options: Mapping[str, Any]) -> str:
-    """Write ``ap@k`` with its options as a label."""
-    name, at, k = label.partition("@")
-    inside = ", ".join(f"{option}={parameters.as_text(value)}" for option, value in options.items())
-    return f"`{name}({inside}){at}{k}`"
+def _tools(names: Sequence[PresetName]) -> tuple[str, ...]:
+    preset: Preset = {"users": None, "undefined": None, **PRESETS[names[0]]}
+    shared = {name: value for name, value in preset.items() if name != "defaults"}
+    metrics = [
+        f"`{metric}`: {convention_words.words(options)}"
+        for metric, options in preset.get("defaults", {}).items()
+    ]
+    codes = ", ".join(f"`{name}`" for name in names)
+    words = convention_words.words(shared)
+    return convention_words.tools(names), codes, words, "; ".join(metrics)
 
 
 def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -241,3 +249,4 @@ def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(index(in_repository), encoding="utf-8")
+    TOOLS.write_text(with_presets(TOOLS.read_text(encoding="utf-8")), encoding="utf-8")

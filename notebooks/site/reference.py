@@ -139,7 +139,7 @@ def _presets() -> str:
     """Write what each preset sets."""
     about = (
         'The conventions of other tools: `rf.evaluate(run, "map@10", truth=truth, '
-        'preset="replay")`. [Numbers of other tools](../other_tools.md) says where each comes from.'
+        'preset="replay")`. In words: [what each does](../other_tools.md#which-tool-does-what).'
     )
     lines = ["# Presets\n", f"{about}\n"]
     for name, preset in PRESETS.items():
