@@ -300,7 +300,11 @@ def test_rows_of_json_know_how_they_were_made(folder, capsys):
         ("run_format = 'csv'", "but of format parquet: pass run_format = 'parquet'"),
         ("by = 'day'", "join it to a table, or leave out by\n"),
         ("undecided = 'pass'\n[[gates]]\nat_least = 0.1", "undecided = 'pass'"),
-        ("[[gates]]\nmetrics = 'mrr'\nat_least = 2", "error: at_least of 'mrr' is 2"),
+        ("[[gates]]\nmetrics = 'mrr'\nat_least = 2", "error: gates[0]: at_least of 'mrr' is 2"),
+        (
+            "[[gates]]\nmetrics = 'mrr'\nat_least = 0\n[[gates]]\nmetrics = 'mrr'\nat_least = 1",
+            "at_least has two values for one metric: name each label once\n",
+        ),
         ("[[gates]]\nmetrics = 'mrr'\nat_least = 'x'", "gates[0].at_least: it must be"),
     ],
 )

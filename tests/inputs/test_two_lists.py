@@ -39,6 +39,12 @@ def test_columns_of_two_lists_are_a_judged_table():
     )
 
 
+def test_columns_of_lists_that_no_keyword_names_are_pointed_to():
+    with pytest.raises(rf.RankingDataError, match="'retrieved' and 'expected' hold lists: item= "):
+        rf.evaluate(ANSWERS, "rr", user="question")
+    assert rf.evaluate(ANSWERS, "rr", **NAMES).item(0, "rr") == pytest.approx(1 / 6)
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 def test_empty_list_is_a_miss_and_users_decides_who_has_none(lazy):
     judged = rf.from_lists(ANSWERS.lazy() if lazy else ANSWERS, **NAMES)

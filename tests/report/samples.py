@@ -83,7 +83,7 @@ def hostile():
 @functools.cache
 def explored():
     """A report whose page has half of the users that both systems serve."""
-    history = TRUTH.with_columns(item=pl.col("item") + 40, time=-pl.col("item"))
+    history = RUN.filter(model="old").with_columns(item=pl.col("item") + 40, time=-pl.col("rank"))
     items = pl.DataFrame({"item": range(90)}).with_columns(title=pl.format("film {}", "item"))
     more = {"by": "country", "items": items, "history": history, "seed": 3, "explore": 12}
     return rf.report(RUN, *METRICS, **ASKED, **more)

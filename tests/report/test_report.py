@@ -667,7 +667,7 @@ def test_explored_lists_are_those_of_the_verb(explored):
         assert {
             cell["title"] for cells in person["lists"] for cell in cells if cell["look"] == "hit"
         } == {f"film {item}" for item in wanted if item in shown}
-        last = TRUTH.filter(user=user).sort(-pl.col("item"))["item"].tail(5) + 40
+        last = RUN.filter(model="old", user=user).sort(-pl.col("rank"))["item"].tail(5) + 40
         assert person["history"] == [f"film {item}" for item in last]
         assert person["segments"] == [f"country: {'NO' if user % 3 else 'SE'}"]
 

@@ -157,6 +157,8 @@ def test_table_without_a_baseline_has_no_test():
     assert "†" not in str(made) + made.as_markdown() + made._repr_html_()
     one = rf.table(lists().filter(model="old").drop("model"), "rr", truth=TRUTH, digits=1)
     assert one.as_markdown().startswith("| rr ↑ |\n|-----:|\n|  0.4 |\n")
+    short = rf.table(lists("abc").rename({"model": "m"}), "rr", truth=TRUTH, model="m")
+    assert short.as_markdown().startswith("| m   |")  # some readers ask for three dashes
 
 
 def test_segments_have_their_own_best():

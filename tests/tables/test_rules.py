@@ -11,6 +11,7 @@ from two_models import assert_equal
 
 import rankframe as rf
 from rankframe._request.registry import reading_of
+from rankframe._tables import rules
 
 nan, inf = math.nan, math.inf
 
@@ -924,6 +925,13 @@ def test_block_that_reaches_into_the_next_rank_is_seen_at_once():
     run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2], "tied": [3, 1]})
     with pytest.raises(rf.RankingDataError, match="a rank inside the block of ties above it"):
         rf.evaluate(run, "ap", truth=pl.DataFrame({"user": [1], "item": ["a"]}))
+
+
+@pytest.mark.parametrize("labels", [["ap", "judged@2"], ["num_retrieved"]], ids=str)
+def test_tables_without_a_fault_are_not_read_for_messages(labels, monkeypatch):
+    monkeypatch.setattr(rules, "raise_in_tables", pytest.fail)
+    for options in ({}, {"unjudged": "drop"}, {"users": "judged"}):
+        rf.evaluate(pl.DataFrame(RUN), *labels, truth=pl.DataFrame(TRUTH), **options)
 
 
 @pytest.mark.parametrize("metric", ["bpref", "judged@2", "precision", "auc"])

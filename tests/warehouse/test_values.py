@@ -191,6 +191,7 @@ def test_own_expressions(dialect):
         pl.col("rank").n_unique().alias("ranks"),
         pl.col("rank").filter(pl.col("relevance") > 1).n_unique().alias("ranks of the best"),
         (pl.col("rank") - pl.col("rank").min().over("user")).sum().alias("below the first"),
+        (pl.col("ideal_gains") - pl.col("ideal_gains").min().over("user")).sum().alias("of others"),
         pl.col("relevance").is_duplicated().sum().alias("of equal grade"),
         pl.when(pl.col("relevance") > pl.col("relevance").mean()).then("rank").min().alias("above"),
         (-pl.col("rank").max()).cast(pl.Float64).alias("negative"),

@@ -8,9 +8,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
-from rankframe._command import options
+from rankframe import errors
+from rankframe._command import options, trec
 from rankframe._command.inputs import Input
-from rankframe._request import keywords
+from rankframe._comparison import floors, margins
+from rankframe._request import keywords, labels
+from rankframe.errors import Problem
 
 _WORDS = {str: "a text", bool: "true or false", dict: "a table"}
 _NUMBERS = ("N", "X", "M", "SYSTEM")  # which functions check, by their names in the help
@@ -71,15 +74,29 @@ def _gates(keys: dict[str, Any]) -> dict[str, list[Any]]:
                 msg = f"{where}.{name}: it must be a finite number, not {amount!r}"
                 raise TypeError(msg)
         bounds = bounds or {name: keys[name] for name in ("margin",) if name in keys}
-        labels = _list_of(own.get("metrics", keys.get("metrics", [])))
-        if not labels:
+        metrics = _list_of(own.get("metrics", keys.get("metrics", [])))
+        if not metrics:
             msg = f"{where}.metrics: missing: name a metric, such as 'ndcg@10'"
             raise ValueError(msg)
-        for label in labels:
-            read["metrics"].append(_checked(f"{where}.metrics", label, str))
-            for name, amount in bounds.items():
-                read[name].append((label, amount))
+        read["metrics"] += [_checked(f"{where}.metrics", label, str) for label in metrics]
+        for name, amount in bounds.items():
+            read[name] += [(label, amount) for label in metrics]
+        try:
+            _check_bounds(metrics, bounds)
+        except ValueError as error:
+            raise ValueError(Problem(f"{where}: {errors.marked(error)}")) from None
     return read
+
+
+def _check_bounds(metrics: list[str], bounds: dict[str, Any]) -> None:
+    """Check that the metrics of one gate can reach its bounds."""
+    requested = labels.parse_metrics(trec.spelled_out(metrics), per_user=False)
+    for option, amount in bounds.items():
+        amounts = {metric.name: amount for metric in requested}
+        if option == "margin":
+            margins.read_margins(amounts, requested, of_gate=True)
+        else:
+            floors.floors_of(requested, amounts, option, interval=False)
 
 
 def _value(key: str, value: Any, action: argparse.Action, path: Path) -> Any:

@@ -20,6 +20,7 @@ from rankframe._request.keywords import Duplicates, Unjudged
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
 from rankframe._warehouse.dialects import DialectName
+from rankframe.errors import Problem, keyword, wording
 from rankframe.presets import PresetName, Users
 
 #: The name of an option's value in the help, its choices, or None for a flag; and the help.
@@ -367,8 +368,9 @@ def bounds_of(arguments: argparse.Namespace) -> dict[str, Any]:
             for label in ([""] if text is None else names_of([text]))
         ]
         if len(amounts) > len(dict(amounts)) or (len(amounts) > 1 and "" in dict(amounts)):
-            msg = f"{option} has two values for one metric: name each label once, as in LABEL:0.01"
-            raise ValueError(msg)
+            more = wording("", command=", as in LABEL:0.01", toml="")
+            msg = f"{keyword(name)} has two values for one metric: name each label once{more}"
+            raise ValueError(Problem(msg))
         if amounts:
             bounds[name] = amounts[0][1] if amounts[0][0] == "" else dict(amounts)
     return bounds
