@@ -1,9 +1,13 @@
 """rankframe on the conformance suite: each named convention as an option."""
 
+import json
 import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import polars as pl
+
+import rankframe as rf
 
 USERS = {
     "with_relevant_item": "truth",
@@ -12,7 +16,7 @@ USERS = {
     "judged_and_in_run": "both",
     "judged_or_in_run": "all",
 }
-SAME = ("undefined", "average", "relevant_at", "unjudged", "depth")
+OF_ONE = ("id", "why", "tables", "metric", "label", "expect", "derivation", "per_user")
 
 
 def frames(case: dict[str, Any], tables: dict[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -31,7 +35,8 @@ def frames(case: dict[str, Any], tables: dict[str, Any]) -> tuple[pl.DataFrame, 
         ties = case["ties"] or "item"
         run = run.sort("item") if ties == "item_text_ascending" else run
         ties = {"row_order": "order", "item_text_ascending": "order"}.get(ties, ties)
-        run = run.rank.with_rank(
+        run = rf.with_rank(
+            run,
             ties="item" if ties.startswith("item") else ties,
             descending=case["score_order"] == "descending",
             preset={"single_precision": case["score_precision"] == 32},
@@ -39,30 +44,41 @@ def frames(case: dict[str, Any], tables: dict[str, Any]) -> tuple[pl.DataFrame, 
         )
     elif case["first_rank"] == 0:
         run = run.with_columns(pl.col("rank") + 1)
-    return run if case["gaps"] == "keep" else run.rank.with_rank(close_gaps=True), truth
+    return run if case["gaps"] == "keep" else rf.with_rank(run, close_gaps=True), truth
+
+
+def numbers(cases: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -> dict[str, float | None]:
+    """Compute the numbers of cases, with one call for those of equal tables and conventions."""
+    groups: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
+    for case, tables in cases:
+        convention = {key: case[key] for key in case if key not in OF_ONE}
+        groups.setdefault(json.dumps([tables, convention]), []).append((case, tables))
+    return {key: number for group in groups.values() for key, number in _numbers(group)}
+
+
+def _numbers(group: Any) -> Iterator[tuple[str, float | None]]:
+    case, tables = group[0]
+    run, truth = frames(case, tables)
+    labels = dict.fromkeys(case["label"] for case, _ in group)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of users without a value
+        result = rf.evaluate(run, *labels, truth=truth, average=case["average"], **_options(case))
+    for case, _ in group:
+        yield case["id"], result[case["label"]].item()
 
 
 def compute(case: dict[str, Any], tables: dict[str, Any]) -> float | None:
     """Compute the number of a case."""
-    run, truth = frames(case, tables)
-    options = {key: case[key] for key in SAME} | {"duplicates": case["duplicates"] or "error"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of users without a value
-        result = run.rank.evaluate(
-            case["label"], truth=truth, users=USERS[case["users"]], **options
-        )
-    return result[:, -1].item()
+    return numbers([(case, tables)])[case["id"]]
 
 
 def values(case: dict[str, Any], tables: dict[str, Any]) -> dict[str, float | None]:
     """Compute the value of each user who counts."""
     run, truth = frames(case, tables)
-    options = {key: case[key] for key in SAME[2:]} | {"duplicates": case["duplicates"] or "error"}
-    result = run.rank.per_user(
-        case["label"],
-        truth=truth,
-        users=USERS[case["users"]],
-        undefined=case["undefined"],
-        **options,
-    )
+    result = rf.per_user(run, case["label"], truth=truth, **_options(case))
     return dict(zip(result["user"], result[:, -1], strict=True))
+
+
+def _options(case: dict[str, Any]) -> dict[str, Any]:
+    options = {key: case[key] for key in ("undefined", "relevant_at", "unjudged", "depth")}
+    return options | {"users": USERS[case["users"]], "duplicates": case["duplicates"] or "error"}
