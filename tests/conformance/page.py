@@ -158,7 +158,9 @@ def page() -> str:
         dashes="---|" * len(TOOLS),
         summary="\n".join(summary),
     )
-    return top + "\n".join(details) + "\n" + END.format(surprises="\n".join(sorted(lines)))
+    return (
+        top + "\n".join(details) + "\n" + END.format(surprises="\n".join(sorted(lines)) or "None.")
+    )
 
 
 def joined(texts: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ raises. The results of other tools stay. No test runs this; ``page.py`` makes a 
 
 import json
 import math
+import re
 import sys
 import warnings
 from datetime import UTC, datetime
@@ -27,7 +28,8 @@ def given(tool: str, case: dict[str, Any], tables: dict[str, Any]) -> Any:
     except NotImplementedError:
         return "-"
     except Exception as error:  # noqa: BLE001 - whatever a tool raises
-        return f"{type(error).__name__}: {error}".partition("\n")[0]
+        text = f"{type(error).__name__}: {error}".partition("\n")[0]
+        return re.sub(r"\[.*/tmp.*\]", "[…]", text)
     return None if math.isnan(value) else str(value) if math.isinf(value) else round(value, 9)
 
 

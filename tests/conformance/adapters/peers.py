@@ -76,6 +76,8 @@ def ir_measures(case: Case, tables: Tables) -> float:
     by_rel = case["relevant_at"] and "rel" in measure.SUPPORTED_PARAMS
     measure = measure(rel=case["relevant_at"]) if by_rel else measure
     measure = measure(judged_only=True) if case["unjudged"] == "drop" else measure
+    if not tool.DefaultPipeline.supports(measure):
+        raise NotImplementedError
     truth = [tool.Qrel(*row) for row in tables["truth"]]
     run = [tool.ScoredDoc(*row) for row in _scored(tables)]
     return float(tool.calc_aggregate([measure], truth, run)[measure])
