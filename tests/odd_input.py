@@ -1205,6 +1205,17 @@ def doors() -> list[Refusal]:
     unrated = {"requests": [{"id": "q", "ratings": [{"_id": "d", "rating": None}]}]}
     return [
         Refusal(
+            "with_rank(ties='pessimistic') of a run without truth=",
+            lambda: rf.with_rank(SCORED, ties="pessimistic"),
+            "run: no grades, by which ties='pessimistic' orders equal scores: pass truth=, or name its column of grades "
+            "in relevance=",
+        ),
+        Refusal(
+            "with_rank(truth=…) without ties='pessimistic' or 'optimistic'",
+            lambda: rf.with_rank(SCORED, truth=TRUTH),
+            "with_rank(ties='item') reads no grade: leave out truth=, or take 'pessimistic'",
+        ),
+        Refusal(
             "a lazy narwhals frame",
             lambda: rf.evaluate(Lazy(), "rr", truth=TRUTH),  # type: ignore[type-var]
             f"the run must be {not_a_frame}, not narwhals Lazy: call .collect()",

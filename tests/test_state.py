@@ -186,6 +186,12 @@ VERBS = {
         descending=data.draw(st.booleans()),
         ties=data.draw(st.sampled_from(["item", "order", "expected", "x"])),
     ),
+    "with_rank by grade": lambda run, truth, judged, asked, by, two, data: rf.with_rank(
+        run if two else judged,
+        by=by,
+        ties=data.draw(st.sampled_from(["pessimistic", "optimistic"])),
+        truth=truth if two else None,
+    ),
     "expected": lambda run, truth, judged, asked, by, two, data: rf.per_user(
         rf.with_rank(run, by=by, ties="expected"), *asked, truth=truth, by=by
     ),

@@ -547,6 +547,7 @@ class RankFrame(Generic[FrameT]):
         by: str | Sequence[str] = ...,
         descending: bool = ...,
         ties: rankframe._tables.rank_order.Ties = ...,
+        truth: rankframe._request.types.Truth | None = ...,
         exclude: Frame | None = ...,
         close_gaps: bool = ...,
         duplicates: rankframe._request.keywords.Duplicates = ...,

@@ -79,6 +79,51 @@ def test_expectation_is_the_mean_over_every_order(options):
     assert_same(got.with_columns(pl.exclude("user").cast(pl.Float64)), expected)
 
 
+#: the metrics that the docs name, binary and graded
+RISING = [
+    *("precision@2", "precision(divide_by=returned)@3", "recall@2", "f1@3", "hit@2", "rr", "rr@2"),
+    *("ap", "ap@3", "ap(divide_by=attainable)@2", "ap(divide_by=returned)@3", "ap(divide_by=k)@3"),
+    *("ndcg", "ndcg@2", "ndcg(gain=exponential)@3", "ndcg(gain=binary,discount=rank)@2"),
+    *("ndcg(ideal=returned)@2", "ndcg(ideal=perfect)@3", "ndcg(ideal=same_length)@3", "dcg@2"),
+    *("r_precision", "rbp", "ap(rel=2)", "rr(rel=2)"),
+]
+
+
+@pytest.mark.parametrize("options", [{}, {"relevant_at": 2}, {"unjudged": "drop"}], ids=str)
+def test_no_order_gives_less_than_the_pessimistic_or_more_than_the_optimistic(options):
+    tied, orders, truth = make_tables()
+    lists = orders.select(order="user").unique()
+    lists = lists.with_columns(user=pl.col("order").str.split(":").list.first().cast(pl.Int64))
+    each = lists.join(truth, on="user").drop("user").rename({"order": "user"})
+    every = orders.rank.per_user(*RISING, truth=each, users="judged", **options)
+    owner = pl.col("user").str.split(":").list.first().cast(pl.Int64)
+    bounds = {"pessimistic": pl.col(RISING).min(), "optimistic": pl.col(RISING).max()}
+    scored = tied.select("user", "item", score=-pl.col("rank")).sample(fraction=1, shuffle=True)
+    got = {
+        ties: rf.with_rank(
+            scored, ties=ties, truth=truth if ties in bounds else None
+        ).rank.per_user(*RISING, truth=truth, users="judged", **options)
+        for ties in (*bounds, "item", "expected")
+    }
+    for ties, bound in bounds.items():
+        assert_same(got[ties], every.group_by(owner).agg(bound).sort("user"))
+    low, high = (got[ties].drop("user").fill_null(0) for ties in bounds)
+    assert all((low[label] < high[label]).any() for label in low.columns)
+    for ties in ("item", "expected"):
+        middle = got[ties].drop("user").fill_null(0)
+        for label in low.columns:
+            assert (middle[label] > low[label] - 1e-12).all(), label
+            assert (middle[label] < high[label] + 1e-12).all(), label
+
+
+def test_hits_as_divisor_may_give_more_when_a_hit_falls():
+    run = pl.DataFrame({"user": [1] * 4, "item": [*"abcd"], "score": [4, 3, 2, 2]})
+    truth = pl.DataFrame({"user": [1, 1], "item": ["a", "d"]})
+    ranked = [rf.with_rank(run, ties=ties, truth=truth) for ties in ("pessimistic", "optimistic")]
+    values = [rf.evaluate(r, "ap(divide_by=hits)@3", truth=truth).item(0, 1) for r in ranked]
+    assert values == [1, pytest.approx((1 + 2 / 3) / 2)]
+
+
 def test_real_data_equals_the_reference(shared):
     names = {"P": "precision", "F1": "f1", "success": "hit", "Rprec": "r_precision"}
     for folder in ("trec_sample", "web12_catb"):

@@ -867,6 +867,8 @@ def test_doors_ranks_refuse(rs, bring):
     scores = bring(SCORES)
     with pytest.raises(ValueError, match="ties='order' reads the order of the rows, which Spark"):
         rs.with_rank(scores, ties="order")
+    with pytest.raises(ValueError, match="ties='pessimistic' reads a truth, which Spark's"):
+        rs.with_rank(scores, ties="pessimistic")
     with pytest.raises(
         rf.RankingDataError, match="no column 'rank' for rank.*leave out close_gaps"
     ):

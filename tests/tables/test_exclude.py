@@ -1,6 +1,7 @@
 """Rows that leave the lists, ranks that move up, and gaps that stay or close."""
 
 import random
+from typing import get_args
 
 import polars as pl
 import pytest
@@ -8,6 +9,7 @@ from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
 import rankframe as rf
+from rankframe._tables.rank_order import BY_GRADE, Ties
 
 RUN = pl.DataFrame({"user": [1, 1, 1, 2, 2], "item": [*"abcab"], "rank": [1, 2, 3, 1, 2]})
 TRUTH = pl.DataFrame({"user": [1, 2, 3], "item": [*"bba"], "relevance": [2, 1, 1]})
@@ -345,12 +347,14 @@ def test_with_rank_drops_the_rows(kind):
     assert_frame_equal(eager(rf.with_rank(run, exclude=seen)), expected)
 
 
-@pytest.mark.parametrize("ties", ["item", "order", "expected"])
+@pytest.mark.parametrize("ties", get_args(Ties))
 def test_with_rank_after_an_exclusion_is_with_rank_of_the_rest(ties):
-    run, _, seen = drawn(7)
+    run, truth, seen = drawn(7)
     left = run.join(seen, on=["user", "item"], how="anti", maintain_order="left")
-    got = rf.with_rank(run, ties=ties, exclude=seen, descending=False)
-    assert_frame_equal(got, rf.with_rank(left, ties=ties, descending=False))
+    options = {"ties": ties, "descending": False}
+    options |= {"truth": truth} if ties in BY_GRADE else {}
+    got = rf.with_rank(run, exclude=seen, **options)
+    assert_frame_equal(got, rf.with_rank(left, **options))
 
 
 def test_gaps_are_closed_and_rows_stay_in_order():

@@ -177,7 +177,7 @@ def test_ranks_of_their_own_keep_their_gaps():
     assert ranks == [6, 7]
 
 
-@pytest.mark.parametrize("ties", ["item", "order"])
+@pytest.mark.parametrize("ties", ["item", "order", "pessimistic"])
 @pytest.mark.parametrize("descending", [True, False])
 @pytest.mark.parametrize("excluded", [[], [3]])
 def test_with_rank(ties, descending, excluded):
@@ -185,15 +185,19 @@ def test_with_rank(ties, descending, excluded):
     rows = [(u, i, draw.randrange(4)) for u, items in lists.items() for i in items]
     run = pl.DataFrame(rows, schema=["user", "item", "score"], orient="row")
     exclude = pl.DataFrame({"user": [*lists], "item": [3] * len(lists)}) if excluded else None
+    truth = run.filter(pl.col("item") > 3).select("user", "item", relevance="item").unique()
+    graded = {"ties": ties, **({"truth": truth} if ties == "pessimistic" else {})}
     orders = {}
     for user in lists:
         places = [n for n, (u, *_) in enumerate(rows) if u == user]
-        places.sort(key=lambda n: -rows[n][1] if ties == "item" else n)
+        # items below 4 are not judged; the grade of another is its number
+        places.sort(key=lambda n: n if ties == "order" else -rows[n][1])
+        places.sort(key=lambda n: rows[n][1] * (rows[n][1] > 3) * (ties == "pessimistic"))
         places.sort(key=lambda n: rows[n][2], reverse=descending)
         orders[user] = [rows[n][1] for n in places]
     for duplicates, keep in BY_HAND.items():
         got = rf.with_rank(
-            run, ties=ties, descending=descending, exclude=exclude, duplicates=duplicates
+            run, descending=descending, exclude=exclude, duplicates=duplicates, **graded
         )
         expected = {}
         for user, items in orders.items():
@@ -203,9 +207,8 @@ def test_with_rank(ties, descending, excluded):
             (u, i): rank for u, i, rank in got.select("user", "item", "rank").rows()
         } == expected
         assert got.join(run, on=got.columns[:3], how="anti").is_empty()
-    frame = run.to_pandas()
-    in_pandas = rf.with_rank(frame, ties=ties, descending=descending, duplicates="first")
-    plain = rf.with_rank(run, ties=ties, descending=descending, duplicates="first")
+    in_pandas = rf.with_rank(run.to_pandas(), descending=descending, duplicates="first", **graded)
+    plain = rf.with_rank(run, descending=descending, duplicates="first", **graded)
     assert_frame_equal(pl.DataFrame(in_pandas), plain)
 
 

@@ -48,7 +48,7 @@ from rankframe._report import facts, report
 from rankframe._request import descriptions, keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import RequestedMetric
-from rankframe._tables import adapters, run_dicts, verbs
+from rankframe._tables import adapters, rank_order, run_dicts, verbs
 from rankframe._warehouse import query
 from rankframe.errors import RankingWarning
 
@@ -279,7 +279,8 @@ def _read(
     duplicates = getattr(arguments, "duplicates", None)
     once: dict[str, Any] = {} if duplicates is None else {"duplicates": duplicates}
     if getattr(arguments, "ties", None) is not None:
-        run = verbs.with_rank(run, by=by, ties=arguments.ties, **once, **columns)
+        graded = {"truth": tables.truth} if arguments.ties in rank_order.BY_GRADE else {}
+        run = verbs.with_rank(run, by=by, ties=arguments.ties, **graded, **once, **columns)
         columns.pop("score", None)
         columns.pop("rank", None)
     return tables, run, {"truth": tables.truth, "by": by, **tables.beside, **once, **columns}

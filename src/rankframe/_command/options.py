@@ -209,8 +209,8 @@ def _add_tables(ask: argparse.ArgumentParser) -> None:
 
 def _add_ranking(conventions: _Group) -> None:
     ties = (
-        "rank by score; equal scores are ordered by item id (descending) or as in the file, or "
-        "count with the mean over all their orders"
+        "rank by score; equal scores are ordered by item id (descending) or as in the file, count "
+        "with the mean over all their orders, or have the lowest or the highest grade first"
     )
     _add(conventions, {"--ties": (get_args(Ties), ties)})
 

@@ -210,6 +210,7 @@ SHAPES: Mapping[str, Shape] = {
     "truth": Shape(may_have=("relevance", "subtopic")),
     "judged table": Shape(needs=("relevance", "placing"), may_have=("subtopic",)),
     "scored run": Shape(needs=("score",), replaces=("rank", "tied"), allows=("relevance",)),
+    "graded run": Shape(needs=("score", "relevance"), replaces=("rank", "tied")),
     "ranked run": Shape(needs=("rank",), allows=("relevance",)),
 }
 
@@ -235,7 +236,7 @@ def read(
     table = _opened(title, frame, by, columns)
     roles = [*shape.needs, *shape.may_have]
     columns = column_roles.with_roles(columns, by, table.schema, roles)
-    if kind == "judged table":
+    if kind in ("judged table", "graded run"):
         table, columns = _with_row_numbers(table, columns)
     names = {role: cast("Mapping[str, str]", columns).get(role, role) for role in _ROLES}
     placing = _placing_role(table, columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack, get_args
+from typing import Any, Unpack, cast, get_args
 
 import polars as pl
 
@@ -15,6 +15,7 @@ from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import (
     adapters,
+    column_roles,
     guards,
     judgment,
     rank_order,
@@ -24,6 +25,8 @@ from rankframe._tables import (
     run_dicts,
 )
 from rankframe._tables.rank_order import Ties
+from rankframe._tables.table import Table
+from rankframe.errors import RankingDataError, option, wording
 from rankframe.presets import Preset, PresetName
 
 
@@ -119,6 +122,7 @@ def with_rank(
     by: str | Sequence[str] = (),
     descending: bool = True,
     ties: Ties = "item",
+    truth: Truth | None = None,
     exclude: Frame | None = None,
     close_gaps: bool = False,
     duplicates: Duplicates = "error",
@@ -142,7 +146,14 @@ def with_rank(
         (text, categorical and enum by bytes, integers by value). ``"order"``: by input order.
         ``"expected"``: equal scores stay one block, ``rank`` is its first position and ``tied`` its
         size, and metrics are exact expectations over all orders of the block (McSherry and Najork,
-        *ECIR* 2008); metrics without a closed form raise an error.
+        *ECIR* 2008); metrics without a closed form raise an error. ``"pessimistic"``: the lowest
+        grade first, then item id descending; ``"optimistic"``: the highest first. No other order of
+        equal scores gives less, or more, of a metric that never falls when a better item moves up,
+        such as precision, recall, RR, AP and nDCG, but for ``divide_by="hits"``.
+    truth
+        The grades for ``"pessimistic"`` and ``"optimistic"``, as ``judge`` takes them; it may have
+        columns of ``by``. An item without one, or with one below 0, has grade 0. Without it, the
+        run has a column of grades, and a DataFrame may then lack the items.
     exclude
         Rows to drop before ranks are made, one per user and item, such as past interactions. A
         column of ``by`` limits a row to its group. Rows that the run lacks are ignored.
@@ -173,10 +184,12 @@ def with_rank(
     ------
     RankingDataError
         If an id is null, a score is infinite, or a list has a duplicate item; with ``close_gaps``,
-        if a rank is not an integer ≥ 1, or two items have the same.
+        if a rank is not an integer ≥ 1, or two items have the same; if there are no grades for
+        ``"pessimistic"`` or ``"optimistic"``, or the truth breaks a rule of ``judge``.
     ValueError
-        If ``ties`` is unknown, ``close_gaps`` is combined with an option that reads the score, or
-        ``"occupy"`` with ``close_gaps`` or blocks of ties, which have no single places.
+        If ``ties`` is unknown, ``truth`` is not read, ``close_gaps`` is combined with an option
+        that reads the score, or ``"occupy"`` with ``close_gaps`` or blocks of ties, which have no
+        single places.
 
     Examples
     --------
@@ -200,6 +213,7 @@ def with_rank(
         columns,
         descending=descending,
         ties=ties,
+        truth=truth,
         exclude=exclude,
         close_gaps=close_gaps,
         duplicates=duplicates,
@@ -208,7 +222,9 @@ def with_rank(
     new_columns = ["rank", "tied"] if "tied" in ranked.collect_schema() else ["rank"]
     if exclude is not None or duplicates != "error":  # rows go
         new_columns = []
-    return adapters.to_caller_type(ranked, like=run, beside=[exclude], new_columns=new_columns)
+    return adapters.to_caller_type(
+        ranked, like=run, beside=[exclude, truth], new_columns=new_columns
+    )
 
 
 def plan_ranks(
@@ -222,6 +238,7 @@ def plan_ranks(
     close_gaps: bool,
     duplicates: Duplicates,
     preset: PresetName | Preset | None = None,
+    truth: Truth | None = None,
     totals: Totals | None = None,
 ) -> pl.LazyFrame:
     """Plan ``with_rank``; with ``totals``, for a part of the users."""
@@ -240,10 +257,18 @@ def plan_ranks(
             "ties='expected' does not number: take 'first'"
         )
         raise ValueError(msg)
+    graded = ties in rank_order.BY_GRADE
+    if truth is not None and not graded:
+        msg = f"with_rank(ties={ties!r}) reads no grade: leave out truth=, or take 'pessimistic'"
+        raise ValueError(msg)
     settings = Settings(preset=preset, duplicates=duplicates, exclude=exclude, columns=columns)
     single = settings.single_precision
     ranking: Any = {"descending": descending, "ties": ties, "single_precision": single}
-    table = readers.read("ranked run" if close_gaps else "scored run", run, by, columns)
+    if graded:
+        table, *judged = _read_graded(run, truth, by, columns, ties)
+    else:
+        table = readers.read("ranked run" if close_gaps else "scored run", run, by, columns)
+        judged = []
     old = [] if close_gaps else [columns.get("rank", "rank"), "tied"]
     table = replace(table, frame=table.frame.drop(old, strict=False), totals=totals)
     table = repeated_items.once(table, duplicates, **ranking)
@@ -256,7 +281,56 @@ def plan_ranks(
     else:
         ranked = rows if duplicates == "occupy" else rank_order.ranked(rows, table, **ranking)
     ranked = ranked.sort(rank_order.INDEX).drop(rank_order.INDEX)
+    if graded:
+        numbers = [table.item] * (table.item == readers.ROW_NUMBER != columns.get("item"))
+        ranked = ranked.drop(rank_order.GRADE, *numbers)
     flags = [guards.table_flag(table), guards.lists_flag(table), *judgment.input_flags(lists)]
+    flags += [flag(truth_) for truth_ in judged for flag in (guards.table_flag, guards.lists_flag)]
     if table.tied:
         flags.append(guards.table_rules_flag(table))
-    return guards.guarded(ranked, flags, partial(judgment.raise_broken, lists))
+    if judged:
+        none_meets = pl.col(rank_order.GRADE).is_null().all()
+        flags.append(guards.flag(table.frame, pl.lit(value=False), doubt=none_meets))
+    return guards.guarded(ranked, flags, partial(_raise_broken, lists, judged))
+
+
+def _read_graded(
+    run: Frame, truth: Truth | None, by: str | Sequence[str], columns: Columns, ties: Ties
+) -> list[Table]:
+    """Read a run with scores, add ``GRADE`` to it, its own or that of a truth, and return both."""
+    if truth is None:
+        if not readers.has_relevance(run, by, columns, any_name=True):
+            cure = wording(
+                "pass truth=, or name its column of grades in relevance=",
+                command="name the file of the truth last",
+            )
+            msg = f"run: no grades, by which {option('ties', ties)} orders equal scores: {cure}"
+            raise RankingDataError(msg)
+        table = readers.read("graded run", run, by, columns)
+        return [replace(table, frame=table.frame.with_columns(_grade(table)))]
+    frame = cast("Frame", truth)  # of another kind, it is refused when it is opened
+    columns = column_roles.with_ids(columns, by, {"run": run, "truth": frame})
+    table = readers.read("scored run", run, by, columns, beside=("truth", frame))
+    judged = readers.read("truth", frame, by, columns, beside=("run", run))
+    types = readers.common_types(table, [judged])
+    ids = [pl.col(name).cast(types[name]) for name in judged.ids]
+    # the truth may have several rows of an item: of subtopics, or against the rules
+    grades = judged.frame.group_by(ids).agg(_grade(judged).max())
+    rows = table.frame.join(
+        grades, left_on=ids, right_on=judged.ids, how="left", maintain_order="left"
+    )
+    return [replace(table, frame=rows.select(*table.schema, rank_order.GRADE)), judged]
+
+
+def _grade(table: Table) -> pl.Expr:
+    """Return the grade of each row; without a relevance, it is 1."""
+    grade = pl.lit(1.0) if table.relevance is None else pl.col(table.relevance).cast(pl.Float64)
+    return grade.alias(rank_order.GRADE)
+
+
+def _raise_broken(lists: judgment.Joined, judged: Sequence[Table]) -> None:
+    """Raise for the first rule that a run, its truth or a table beside it breaks."""
+    rules.raise_in_tables(judged)
+    judgment.raise_broken(lists)
+    for truth in judged:  # its groups may be fewer
+        rules.raise_if_no_match(*(replace(t, by=[]) for t in (lists.tables.run, truth)))

@@ -48,7 +48,7 @@ from rankframe._tables import (
     run_dicts,
     side_tables,
 )
-from rankframe._tables.rank_order import Ties
+from rankframe._tables.rank_order import BY_GRADE, Ties
 from rankframe._tables.run_dicts import ColumnsT
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
@@ -186,7 +186,8 @@ def with_rank(
     ties
         ``"item"``: equal scores are ordered by item id, descending. ``"expected"``: equal scores
         stay one block; metrics are exact expectations over all orders of the block. ``"order"`` is
-        refused: rows have no order in Spark.
+        refused: rows have no order in Spark, and so are ``"pessimistic"`` and ``"optimistic"``,
+        which read a truth.
     exclude
         Rows to drop before ranks are made, one per user and item, such as past interactions. A
         column of ``by`` limits a row to its group. Rows that the run lacks are ignored. They may be
@@ -232,6 +233,9 @@ def with_rank(
     +----+----+-----+----+
     """
     run, by, columns = _as_frame(run, by, columns)
+    if ties in BY_GRADE:
+        msg = f"ties={ties!r} reads a truth, which Spark's with_rank does not take: take 'expected'"
+        raise ValueError(msg)
     if ties == "order":
         msg = "ties='order' reads the order of the rows, which Spark does not keep: take 'item'"
         raise ValueError(msg)
