@@ -108,7 +108,8 @@ def test_no_order_gives_less_than_the_pessimistic_or_more_than_the_optimistic(op
     for ties, bound in bounds.items():
         assert_same(got[ties], every.group_by(owner).agg(bound).sort("user"))
     low, high = (got[ties].drop("user").fill_null(0) for ties in bounds)
-    assert all((low[label] < high[label]).any() for label in low.columns)
+    if "unjudged" not in options:  # then few blocks are left
+        assert all((low[label] < high[label]).any() for label in low.columns)
     for ties in ("item", "expected"):
         middle = got[ties].drop("user").fill_null(0)
         for label in low.columns:

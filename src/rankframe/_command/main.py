@@ -279,8 +279,8 @@ def _read(
     duplicates = getattr(arguments, "duplicates", None)
     once: dict[str, Any] = {} if duplicates is None else {"duplicates": duplicates}
     if getattr(arguments, "ties", None) is not None:
-        graded = {"truth": tables.truth} if arguments.ties in rank_order.BY_GRADE else {}
-        run = verbs.with_rank(run, by=by, ties=arguments.ties, **graded, **once, **columns)
+        grades = tables.truth if arguments.ties in rank_order.BY_GRADE else None
+        run = verbs.with_rank(run, by=by, ties=arguments.ties, truth=grades, **once, **columns)
         columns.pop("score", None)
         columns.pop("rank", None)
     return tables, run, {"truth": tables.truth, "by": by, **tables.beside, **once, **columns}
