@@ -111,6 +111,12 @@ def test_null_ranks_come_last_in_windows_without_words_that_a_dialect_lacks(dial
     assert "NULLS" not in text
 
 
+def test_step_has_no_column_twice():
+    least = pl.col("rank").min().over("model", "user")
+    text = form_of((pl.col("rank") - least).sum().alias("x"), by="model")
+    assert [text.count(name) for name in ('r."model",', 't."user",')] == [1, 1]
+
+
 def test_ids_of_text_are_ordered_by_their_bytes():
     schema = {"run": {"user": pl.Int64, "item": pl.String, "score": pl.Float64}}
     text = form_of("rr", "postgres", score="score", schema=schema)

@@ -231,16 +231,16 @@ def _ends(
     both = ends_of_run.join(ends_of_other, on=keys, how="full", coalesce=True)
 
     def pair(name: str) -> list[pl.Expr]:
-        return [pl.col(f"__rankframe_{name}"), pl.col(f"__rankframe_{name}_right")]
+        return [pl.col(name), pl.col(f"{name}_right")]
 
-    ends = [end.fill_null(0) for end in pair("end")]
+    ends = [end.fill_null(0) for end in pair("__rankframe_end")]
     return both.select(
         *keys,
+        pl.any_horizontal(pair(guards.DUPLICATE)).alias(guards.DUPLICATE),
+        pl.any_horizontal(pair(guards.SHARED)).alias(guards.SHARED),
+        pl.all_horizontal(end > 0 for end in ends).alias(guards.HIT),
         __rankframe_short=pl.min_horizontal(ends),
         __rankframe_long=pl.max_horizontal(ends),
-        __rankframe_duplicate=pl.any_horizontal(pair("duplicate")),
-        __rankframe_shared=pl.any_horizontal(pair("shared")),
-        __rankframe_hit=pl.all_horizontal(end > 0 for end in ends),
     )
 
 

@@ -254,7 +254,7 @@ def _of_relevant_rows(
     names = [*joined.keys, *(metric.name for metric in metrics)]
     types = _types_of(lists, rows, names, metrics, tied=joined.tables.tied)
     broken = pl.any_horizontal(guards.any_violation(count=count), *infinite(types, joined.keys))
-    balance = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
+    balance = pl.col(guards.ROWS).sum() if count else pl.lit(0)
     doubt = guards.any_doubt(joined.tables.both, joined.tables.users)
     if first and _keeps_hits(joined):
         names.append(guards.HIT)

@@ -31,8 +31,10 @@ from rankframe._tables.table import Policy, Table
 
 #: The flag of a result of one row: suspect, balance, doubt.
 OWN = tuple(f"{labels.PREFIX}{name}" for name in ("suspect", "balance", "doubt"))
-#: Whether a list has a relevant item of its user.
-HIT = f"{labels.PREFIX}hit"
+#: Whether a list has a relevant item of its user, its rows, whether two have one item, or one rank.
+HIT, ROWS, DUPLICATE, SHARED = (
+    f"{labels.PREFIX}{name}" for name in ("hit", "rows", "duplicate", "shared")
+)
 
 
 class Notice(NamedTuple):
@@ -184,12 +186,10 @@ def lists_flag(table: Table, sorted_lists: pl.LazyFrame | None = None) -> pl.Laz
         # the greatest rank is read so that the optimizer leaves the rows in order
         held = pl.col("rank").max().alias("__rankframe_held")
         lists = sorted_lists.group_by(table.keys).agg(_has_duplicate(table.item), held)
-        return flag(
-            lists, (pl.col("__rankframe_duplicate") & (pl.col("__rankframe_held") > 0)).any()
-        )
+        return flag(lists, (pl.col(DUPLICATE) & (pl.col("__rankframe_held") > 0)).any())
     aggregates = [_has_duplicate(*table.row[len(table.keys) :])]
     if table.rank is not None and not table.tied and table.subtopic is None:
-        aggregates.append(shares_rank(table.rank, tied=False).alias("__rankframe_shared"))
+        aggregates.append(shares_rank(table.rank, tied=False).alias(SHARED))
     lists = table.frame.group_by(table.keys).agg(aggregates)
     broken = flag(lists, pl.any_horizontal(pl.exclude(table.keys).any()))
     return _flag_of_blocks(table, aggregates, broken) if table.rows is None else broken
@@ -223,8 +223,8 @@ def check_aggregates(
     With ``count``, duplicates show in the number of rows, or as neighbors in the order.
     """
     return [
-        pl.len().cast(pl.Int64).alias("__rankframe_rows") if count else _has_duplicate(item),
-        shared.alias("__rankframe_shared"),
+        pl.len().cast(pl.Int64).alias(ROWS) if count else _has_duplicate(item),
+        shared.alias(SHARED),
         (hit.count() > 0).alias(HIT),
     ]
 
@@ -237,7 +237,7 @@ def shares_rank(name: str = "rank", *, tied: bool) -> pl.Expr:
 
 def _has_duplicate(*columns: str) -> pl.Expr:
     row = pl.col(columns[0]) if len(columns) == 1 else pl.struct(columns)
-    return (row.n_unique() < pl.len()).alias("__rankframe_duplicate")
+    return (row.n_unique() < pl.len()).alias(DUPLICATE)
 
 
 def any_violation(*, count: bool = False) -> pl.Expr:
@@ -245,7 +245,7 @@ def any_violation(*, count: bool = False) -> pl.Expr:
 
     A list has a duplicate item, or two items at one rank.
     """
-    names = ["__rankframe_shared", *([] if count else ["__rankframe_duplicate"])]
+    names = [SHARED, *([] if count else [DUPLICATE])]
     return pl.any_horizontal([pl.col(name).any() for name in names])
 
 

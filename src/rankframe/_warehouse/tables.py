@@ -263,7 +263,7 @@ class Sources:
             if run.schema[run.score].is_float() and self.dialect.is_nan != "FALSE":
                 number = f"CAST({score} AS {self.dialect.types[0]})"
                 where += f" AND NOT {self.dialect.is_nan_of(number)}"
-        ids = [quoted(name) for name in (*keys, self.item, *self.own_of_run)]
+        ids = [quoted(name) for name in dict.fromkeys([*keys, self.item, *self.own_of_run])]
         ids.append(f"{rank} AS {self.dialect.name_of('rank')}")
         body = select(ids, f"FROM {self.paths['run']} AS r\n  WHERE {where}")
         return Cte(name, "the items that each list returned, with their ranks", body)
@@ -289,7 +289,7 @@ class Sources:
             where = f"\n  WHERE {value} IS NOT NULL"
             if truth.schema[truth.relevance] == pl.Boolean:
                 value = f"CASE WHEN {value} THEN 1 ELSE 0 END"
-        names = self.dialect.names_of([*truth.keys, self.item, *self.own_of_truth])
+        names = self.dialect.names_of(dict.fromkeys([*truth.keys, self.item, *self.own_of_truth]))
         ids = [f"t.{name}" for name in names]
         relevance = self.dialect.name_of("relevance")
         grade = f"CAST({value} AS {self.dialect.types[0]}) AS {relevance}"
@@ -313,7 +313,7 @@ class Sources:
         before = self.name("repeated_items")
         numbered = f"  SELECT *, {rank} - {place} AS gap, {number} AS repetition\n  FROM {last}"
         moved = f"gap + {place} AS {rank}" if self.settings.duplicates == "first" else rank
-        columns = self.dialect.names_of([*self.keys, self.item, *self.own_of_run])
+        columns = self.dialect.names_of(dict.fromkeys([*self.keys, self.item, *self.own_of_run]))
         body = select([*columns, moved], f"FROM {before}\n  WHERE repetition = 1")
         comment = "the places of each item, numbered"
         return [Cte(before, comment, numbered), Cte(name, "each item at its best place", body)]
@@ -324,7 +324,7 @@ class Sources:
         ids = [n for n in self.tables.beside["exclude"].ids if n in (*self.keys, self.item)]
         place = f"DENSE_RANK() OVER (PARTITION BY {self.list_keys} ORDER BY {rank})"
         on = " AND ".join(f"x.{name} = l.{name}" for name in self.dialect.names_of(ids))
-        columns = self.dialect.names_of([*self.keys, self.item, *self.own_of_run])
+        columns = self.dialect.names_of(dict.fromkeys([*self.keys, self.item, *self.own_of_run]))
         source = f"FROM {before} AS l\n"
         source += f"  WHERE NOT EXISTS (SELECT 1 FROM {self.paths['exclude']} AS x WHERE {on})"
         body = select([*columns, f"gap + {place} AS {rank}"], source)
@@ -342,7 +342,7 @@ class Sources:
         if self.settings.unjudged != "drop":
             body = f"  SELECT *\n  FROM {self.lists}\n  WHERE {where[0]}"
             return Cte(self.cut, "the lists to this depth", body)
-        columns = self.dialect.names_of([*self.keys, self.item, *self.own_of_run])
+        columns = self.dialect.names_of(dict.fromkeys([*self.keys, self.item, *self.own_of_run]))
         place = f"RANK() OVER (PARTITION BY {self.list_keys} ORDER BY {rank})"
         using = self.dialect.listed([*self.truth_keys, self.item])
         source = f"FROM {self.lists}\n  JOIN {self.name('judgments')} USING ({using})"
