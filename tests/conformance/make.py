@@ -392,6 +392,7 @@ def label(metric: Any) -> str:
         elif key in (*_NUMBERS, *_CHOICES) and value not in _LEFT_OUT:
             options.append(f"{key}={value}")
     inside = ",".join(filter(None, options))
+    name, inside = ("f1", "") if inside == "beta=1" else (name, inside)
     return f"{name}{f'({inside})' if inside else ''}{'' if k is None else f'@{k}'}"
 
 
