@@ -63,13 +63,14 @@ _OTHERS: dict[str, dict[str, str | None]] = {
         "Meter": "parts._meter",
         "as_dict": "_evaluation.trackers",
         "sql": "_warehouse.query",
+        "explain": "_evaluation.explanation",
         "register_metric": "_request.registration",
         "RankingDataError": "errors",
         **dict.fromkeys(("metrics", "parts", "plot", "presets", "runs", "stats")),
     },
     "metrics": {"rows": "_evaluation.row_verbs"},
     "runs": {"stack": "_tables.run_dicts"},
-    "typing": {"Report": "_report.report", "ResultsTable": "_report.results"},
+    "typing": {"Explanation": "_evaluation.explanation", "Report": "_report.report", "ResultsTable": "_report.results"},
 }
 #: Words of the field that are no functions, and what to take.
 _INSTEAD = {

@@ -78,7 +78,7 @@ def reduced(
     names = [*keys, *(metric.name for metric in of_users)]
     if users == "rows":
         if settings.undefined is None:
-            rows = _with_worst(rows, joined, of_users)
+            rows = with_worst(rows, joined, of_users)
         checks = checks._replace(notices=[user_choice.notice(joined, of_users)])
     *by, user = keys
     more = [guards.HIT] if _keeps_hits(joined) else []
@@ -314,7 +314,7 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
                 raise RankingDataError(msg)
 
 
-def _with_worst(
+def with_worst(
     rows: pl.LazyFrame, joined: Joined, metrics: Sequence[RequestedMetric]
 ) -> pl.LazyFrame:
     """Replace nulls of users without a relevant item with the worst value, if they count."""

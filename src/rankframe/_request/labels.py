@@ -595,6 +595,21 @@ def _one_by_one(metrics: Sequence[Metric]) -> list[str | pl.Expr]:
     ]
 
 
+def call_of(label: str, defaults: Defaults | None = None) -> MetricCall:
+    """Return what a label calls, with all options; of a mean of its own, the mean."""
+    return _called(_parsed(label), _read_defaults(defaults))
+
+
+def with_level(label: str, level: float | None) -> str:
+    """Give a label its own level of relevance."""
+    if level is None:
+        return label
+    head, at, cut = label.partition("@")
+    level_ = f"rel={parameters.as_text(level)}"
+    head = f"{head[:-1]}, {level_})" if head.endswith(")") else f"{head}({level_})"
+    return head + at + cut
+
+
 def _at_each_cut(label: str) -> Sequence[str]:
     """Read ``ndcg@5,10`` as ``ndcg@5`` and ``ndcg@10``."""
     parts = _SEVERAL_CUTS.fullmatch(label.strip())
