@@ -21,7 +21,7 @@ from rankframe._rooms import ROOMS, VERBS
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
 FRONT = """
 evaluate per_user summarize compare gate report table check health judge with_rank
-from_lists from_grades from_scores as_dict provenance sql Meter register_metric
+from_lists from_grades from_scores as_dict provenance sql explain Meter register_metric
 RankingDataError metrics parts plot presets runs stats
 """
 #: What TAB shows at each door, but for the metrics.
@@ -38,7 +38,7 @@ DOORS = {
     "rankframe.errors": "RankingDataError RankingWarning",
     "rankframe.trec": "read_judgments read_qrels read_run scan_qrels scan_run write_qrels "
     "write_run",
-    "rankframe.typing": "Frame Gain Metric Names Options Preset PresetName RankFrame "
+    "rankframe.typing": "Explanation Frame Gain Metric Names Options Preset PresetName RankFrame "
     "Report ResultsTable Signed StatisticsOptions Users",
 }
 #: What TAB shows at a frame.

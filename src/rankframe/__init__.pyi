@@ -18,6 +18,7 @@ from rankframe._inputs.matrices import from_scores as from_scores
 from rankframe.parts._meter import Meter as Meter
 from rankframe._evaluation.trackers import as_dict as as_dict
 from rankframe._warehouse.query import sql as sql
+from rankframe._evaluation.explanation import explain as explain
 from rankframe._request.registration import register_metric as register_metric
 from rankframe.errors import RankingDataError as RankingDataError
 from rankframe import metrics as metrics

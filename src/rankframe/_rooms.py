@@ -70,7 +70,11 @@ _OTHERS: dict[str, dict[str, str | None]] = {
     },
     "metrics": {"rows": "_evaluation.row_verbs"},
     "runs": {"stack": "_tables.run_dicts"},
-    "typing": {"Explanation": "_evaluation.explanation", "Report": "_report.report", "ResultsTable": "_report.results"},
+    "typing": {
+        "Explanation": "_evaluation.explanation",
+        "Report": "_report.report",
+        "ResultsTable": "_report.results",
+    },
 }
 #: Words of the field that are no functions, and what to take.
 _INSTEAD = {

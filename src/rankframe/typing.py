@@ -4,7 +4,8 @@
 through: ``def report(run: Frame, **options: Unpack[Options])``; ``Names`` are the roles alone.
 ``StatisticsOptions`` are those of ``Options`` and the two of a table of values, which ``compare``
 and other statistics take. ``RankFrame(df)`` is ``df.rank`` for type checkers, which see no
-namespaces. ``Report`` and ``ResultsTable`` are what ``report`` and ``table`` return.
+namespaces. ``Report``, ``ResultsTable`` and ``Explanation`` are what ``report``, ``table``
+and ``explain`` return.
 """
 
 from typing import TYPE_CHECKING
@@ -19,12 +20,14 @@ from rankframe._request.types import Frame
 from rankframe.presets import Preset, PresetName, Users
 
 if TYPE_CHECKING:
+    from rankframe._evaluation.explanation import Explanation
     from rankframe._report.report import Report
     from rankframe._report.results import ResultsTable
 else:
     _rooms.open_door(__name__)
 
 __all__ = [
+    "Explanation",
     "Frame",
     "Gain",
     "Metric",

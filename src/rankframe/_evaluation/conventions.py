@@ -31,6 +31,7 @@ from rankframe.errors import RankingWarning
 from rankframe.presets import PRESETS, PresetName, Users
 
 _FEW_GRADES = 4
+_MOST_LABELS = 200  # with the parameters of a metric: those with the fewest departures
 _DEPTHS = (5, 10, 20, 50, 100, 200, 500, 1000)
 _SHARED = ("users", "undefined", "average")
 #: What a change may replace: options of the call, and of the run before it.
@@ -123,17 +124,11 @@ class _Variants(NamedTuple):
     parameters: list[Mapping[str, object]]
     presets: dict[str, int]  # the place of each
 
-    @property
-    def departures(self) -> list[int]:
-        """Count for each the parameters that are not the caller's."""
-        first = self.parameters[0]
-        return [sum(own[name] != first[name] for name in first) for own in self.parameters]
-
 
 def _variants(label: object, settings: Settings) -> _Variants:
     if not isinstance(label, str):
         msg = f"metric {label!r}: its parameters are not known: take a label, such as 'ndcg@10'"
-        raise ValueError(msg)
+        raise TypeError(msg)
     own = labels.call_of(label, settings.defaults)
     level = labels.parse_metric(label).relevant_at
     calls = {
@@ -141,8 +136,11 @@ def _variants(label: object, settings: Settings) -> _Variants:
     }
     choices = {name: [*_values_of(name, own, [*calls.values()])] for name in own.options}
     found: dict[str, Mapping[str, object]] = {}
-    for values in itertools.product(*choices.values()):
-        options = dict(zip(choices, values, strict=True))
+    every = [
+        dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())
+    ]
+    every.sort(key=partial(_departures, every[0]))
+    for options in every[:_MOST_LABELS]:
         text = labels.with_level(MetricCall(own.entry, options).label, level)
         try:
             labels.parse_metric(text)
@@ -161,6 +159,11 @@ def _variants(label: object, settings: Settings) -> _Variants:
         msg = f"metric {label!r}: no label has what this preset sets inside it: leave out preset="
         raise ValueError(msg)
     return _Variants(label, texts, [*found.values()], presets)
+
+
+def _departures(own: Mapping[str, object], other: Mapping[str, object]) -> int:
+    """Count the parameters that are not the caller's."""
+    return sum(other[name] != own[name] for name in own)
 
 
 def _means_same(label: str, text: str, defaults: Any) -> bool:
@@ -351,7 +354,8 @@ def _of_lists(question: Question, axes: Axes, names: Sequence[str]) -> pl.DataFr
         frames.append(long.with_columns(_place(_USERS, place), _place(_AVERAGE, 0)))
     undefined = _undefined(axes)
     filled = pl.col("value").fill_null(pl.col("filled"))
-    return pl.concat(frames).join(undefined, how="cross").with_columns(filled).drop("filled")
+    means = pl.concat(frames).join(undefined, how="cross").with_columns(filled)
+    return means.select(*question.by, _TEXT, _USERS, _UNDEFINED, _AVERAGE, "users", "value")
 
 
 def _undefined(axes: Axes) -> pl.DataFrame:
@@ -507,7 +511,7 @@ def _numbered(variants: _Variants, axes: Axes, values: pl.DataFrame, question: Q
         {
             _TEXT: variants.labels,
             "place": range(len(variants.labels)),
-            "own": variants.departures,
+            "own": [*map(partial(_departures, variants.parameters[0]), variants.parameters)],
         },
         schema_overrides={"place": pl.Int64, "own": pl.Int64},
     )

@@ -136,11 +136,12 @@ def explain(
         none does, the nearest three: ``preset`` (String, the tools with this convention, null if
         none is known), ``words`` (String, its departures from yours), ``call`` (String, code that
         gives the value, with the names run and truth), a column per metric (Float64),
-        ``difference`` (Float64, the value minus the number; of several, the greatest), ``departures`` (Int64, the
-        choices that differ from yours), ``equivalent`` (Int64, the conventions in the class) and
-        ``fits`` (Boolean). Yours comes first, then those of tools, then those with the fewest
-        departures. ``.choices`` has a row per single choice: ``metric``, ``choice``, ``words``
-        (String), ``value`` and ``change`` (Float64), the value with this choice alone, minus yours.
+        ``difference`` (Float64, the value minus the number; of several, the greatest),
+        ``departures`` (Int64, the choices that differ from yours), ``equivalent`` (Int64, the
+        conventions in the class) and ``fits`` (Boolean). Yours comes first, then those of tools,
+        then those with the fewest departures. ``.choices`` has a row per single choice: ``metric``,
+        ``choice`` and ``words`` (String), ``value`` and ``change`` (Float64), the value with this
+        choice alone, minus yours.
 
         A value fits if it rounds to the number. A convention has a value of each parameter of the
         metric with named values (and no cut-off), of ``users``, ``undefined`` (null, 0, 1) and
@@ -497,9 +498,13 @@ def _sentence(found: _Classes, grids: Sequence[Grid], given: Sequence[_Given]) -
     chance = found.of_presets if by_preset else found.chance
     return (
         f"{numbers} {'are' if several else 'is'} {verb} {names}: {words}{_tools(row)}. {yours_is}"
-        f"{more} {chance:.1%} of numbers drawn at random from the spread would fit "
+        f"{more} {_percent(chance)} of numbers drawn at random from the spread would fit "
         f"{'a preset' if by_preset else 'some convention'}."
     )
+
+
+def _percent(share: float) -> str:
+    return "Less than 0.1%" if share < 0.001 else f"{share:.1%}"
 
 
 def _printed(value: float | None, like: _Given) -> str:
