@@ -51,6 +51,8 @@ LOADED |= {"_sizes", "errors", "metrics", "presets"}
 LATER = {
     "_evaluation": {
         "convention_words",
+        "conventions",
+        "explanation",
         "funnel",
         "missed_items",
         "overlap",

@@ -57,7 +57,7 @@ def _number(metric: str, tables: dict[str, Any]) -> float:
 
 #: Of each kind: with and without a cut-off, pooled, geometric, a sum, without a form under ties.
 LABELS = ["ndcg@3", "precision", "ap(rel=2)@3", "gmap@3", "num_hits@3", "rbp@3", "bpref"]
-LISTS = ["tail@3", "coverage(of=genre)@3", "awrf(of=genre)@3"]
+LISTS = ["tail@3", "coverage(of=genre)@3", "ild(of=genre)@3"]
 if reference.thorough:
     LABELS += [*FEW, "gm_bpref"]
     LISTS += [*labels_at(3, OF_USERS), *labels_at(3, OF_ALL)]

@@ -31,7 +31,7 @@ from rankframe.errors import RankingWarning
 from rankframe.presets import PRESETS, PresetName, Users
 
 _FEW_GRADES = 4
-_MOST_LABELS = 200  # with the parameters of a metric: those with the fewest departures
+_MOST_LABELS = 100  # with the parameters of a metric: those with the fewest departures
 _DEPTHS = (5, 10, 20, 50, 100, 200, 500, 1000)
 _SHARED = ("users", "undefined", "average")
 #: What a change may replace: options of the call, and of the run before it.
@@ -103,14 +103,14 @@ class Grid(NamedTuple):
 def grids(question: Question) -> list[Grid]:
     """Compute the values of all conventions of each metric of a question about Polars frames."""
     tables = readers.read_tables(question)
-    found = [_variants(label, question.settings) for label in question.metrics]
-    axes = _axes(question, tables, found)
-    texts = [*dict.fromkeys(text for variants in found for text in variants.labels)]
+    metrics = [_variants(label, question.settings) for label in question.metrics]
+    axes = _axes(question, tables, metrics)
+    texts = [*dict.fromkeys(text for variants in metrics for text in variants.labels)]
     frames: list[pl.DataFrame] = []
     for place, changed in enumerate(changed_questions(question, tables, axes)):
         values = [*_values(changed, texts, axes, is_own=place == 0)]
         frames += [frame.with_columns(change=pl.lit(place, pl.Int64)) for frame in values]
-    return [_numbered(variants, axes, pl.concat(frames), question) for variants in found]
+    return [_numbered(variants, axes, pl.concat(frames), question) for variants in metrics]
 
 
 # ------------------------------------------------------------------ choices
@@ -135,7 +135,7 @@ def _variants(label: object, settings: Settings) -> _Variants:
         name: labels.call_of(label, preset.get("defaults")) for name, preset in PRESETS.items()
     }
     choices = {name: [*_values_of(name, own, [*calls.values()])] for name in own.options}
-    found: dict[str, Mapping[str, object]] = {}
+    parameters: dict[str, Mapping[str, object]] = {}
     every = [
         dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())
     ]
@@ -148,17 +148,17 @@ def _variants(label: object, settings: Settings) -> _Variants:
         except ValueError:
             continue
         if same:
-            found.setdefault(text, options)
-    texts = [*found]
+            parameters.setdefault(text, options)
+    texts = [*parameters]
     presets: dict[str, int] = {}
     for name, call in calls.items():
         text = labels.with_level(call.label, level)
-        if text in found and _means_same(label, text, PRESETS[name].get("defaults")):
+        if text in parameters and _means_same(label, text, PRESETS[name].get("defaults")):
             presets[name] = texts.index(text)
     if not _means_same(label, texts[0], settings.defaults):
         msg = f"metric {label!r}: no label has what this preset sets inside it: leave out preset="
         raise ValueError(msg)
-    return _Variants(label, texts, [*found.values()], presets)
+    return _Variants(label, texts, [*parameters.values()], presets)
 
 
 def _departures(own: Mapping[str, object], other: Mapping[str, object]) -> int:
@@ -197,21 +197,21 @@ def _words(annotation: Any) -> list[object]:
     return [word for part in get_args(annotation) for word in _words(part)]
 
 
-def _axes(question: Question, tables: Tables, found: Sequence[_Variants]) -> Axes:
+def _axes(question: Question, tables: Tables, variants: Sequence[_Variants]) -> Axes:
     settings, own = question.settings, tables.users
     users: list[Policy] = [own]
     if tables.has_truth:
         users += [policy for policy in get_args(Users) if policy != own]
     undefined = [settings.undefined, None, 0.0, 1.0]
     means = [settings.average]
-    has_divisor = any(_has_divisor(labels.parse_metric(one.labels[0])) for one in found)
+    has_divisor = any(_has_divisor(labels.parse_metric(of.labels[0])) for of in variants)
     if settings.averaged_by is None and has_divisor:
         means += [mean for mean in ("users", "pooled") if mean != settings.average]
     is_scored = tables.run.rank is None and tables.run.score is not None
     single = is_scored and settings.single_precision
     has: dict[str, object] = {name: getattr(settings, name) for name in _OPTIONS}
     has |= {"ties": SINGLE if single else "item", "ranks": 1}
-    uncut = any(one.parameters[0].get("k") is None for one in found)
+    uncut = any(of.parameters[0].get("k") is None for of in variants)
     changes = [{name: value} for name, value in _changes(tables, uncut=uncut) if value != has[name]]
     default = replace(tables, settings=replace(settings, users=None, preset=None)).users
     places = [*dict.fromkeys(undefined)]
@@ -318,7 +318,7 @@ def _values(
         make = _with_pooled if "pooled" in axes.averages and _has_divisor(metric) else _of_users
         kinds.setdefault(_of_lists if metric.is_of_all_lists else make, []).append(text)
     with warnings.catch_warnings():
-        if not is_own:  # the caller asked for none of them
+        if not is_own:  # the caller question for none of them
             warnings.simplefilter("ignore", RankingWarning)
         for make, names in kinds.items():
             yield from _tried(partial(make, question, axes), names, is_own=is_own)
@@ -346,8 +346,8 @@ def _of_lists(question: Question, axes: Axes, names: Sequence[str]) -> pl.DataFr
     for place, policy in enumerate(axes.users):
         users = None if policy == "rows" else policy
         settings = replace(question.settings, users=users, average=average)
-        asked = replace(question, metrics=names, settings=settings)
-        means = group_means.checked_means(evaluation.plan_means(asked), total=False).collect()
+        call = replace(question, metrics=names, settings=settings)
+        means = group_means.checked_means(evaluation.plan_means(call), total=False).collect()
         by = [name for name in means.columns if name not in ("users", *names)]
         numbers = pl.col(*names).cast(pl.Float64)
         long = means.with_columns(numbers).unpivot(names, index=[*by, "users"], variable_name=_TEXT)
@@ -399,9 +399,9 @@ def members(joined: Joined, rows: pl.LazyFrame, users: Sequence[Policy]) -> pl.L
         if policy == "all":
             rows = rows.with_columns(pl.lit(value=True).alias(in_set(policy)))
             continue
-        found = user_choice.selected(joined, policy)
-        found = found.with_columns(pl.lit(value=True).alias(in_set(policy)))
-        rows = rows.join(found, on=joined.keys, how="left")
+        selected = user_choice.selected(joined, policy)
+        selected = selected.with_columns(pl.lit(value=True).alias(in_set(policy)))
+        rows = rows.join(selected, on=joined.keys, how="left")
     return rows
 
 
@@ -520,9 +520,9 @@ def _numbered(variants: _Variants, axes: Axes, values: pl.DataFrame, question: Q
     for name, size in zip(places, axes.sizes, strict=True):
         number = number * size + pl.col(name)
         departures = departures + (pl.col(name) > 0)
-    found = values.join(of_label, on=_TEXT).drop_nulls("value")
+    cells = values.join(of_label, on=_TEXT).drop_nulls("value")
     number = number * len(variants.labels) + pl.col("place")
-    frame = found.select(
+    frame = cells.select(
         *by,
         number.alias("convention"),
         departures.cast(pl.Int64).alias("departures"),

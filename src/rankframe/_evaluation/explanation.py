@@ -59,7 +59,7 @@ class Explanation:
             return f"<p>{html.escape(self.sentence)}</p>\n{self.frame._repr_html_()}"
 
 
-class _Given(NamedTuple):
+class _Printed(NamedTuple):
     """A number of a metric, as it was printed."""
 
     value: float
@@ -161,26 +161,25 @@ def explain(
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [*"abab"], "rank": [1, 2, 1, 2]})
-    >>> truth = pl.DataFrame(
-    ...     {"user": [1, 1, 2, 3], "item": [*"aba", "b"], "relevance": [1, 3, 1, 1]}
-    ... )
-    >>> rf.explain(0.6667, "ndcg@2", run, truth=truth).sentence
-    ''
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [*"bab"], "relevance": [3, 1, 1]})
+    >>> explanation = rf.explain(0.8155, "ndcg@2", run, truth=truth)
+    >>> explanation.frame["call"].item()
+    "rf.evaluate(run, 'ndcg@2', truth=truth, users='both')"
     """
-    given: Any = number
+    printed: Any = number
     if run is None:
         run = metric
     else:
-        given = {metric: number}
-    numbers = {label: _read(label, value, digits) for label, value in given.items()}
+        printed = {metric: number}
+    numbers = {label: _read(label, value, digits) for label, value in printed.items()}
     grids = _grids(run, names=[*numbers], truth=truth, **options)
-    found = _classes(grids, [*numbers.values()])
-    frame = _frame(found, grids, _Caller(run, truth, options))
-    sentence = _sentence(found, grids, [*numbers.values()])
+    classes = _classes(grids, [*numbers.values()])
+    frame = _frame(classes, grids, _Caller(run, truth, options))
+    sentence = _sentence(classes, grids, [*numbers.values()])
     return Explanation(sentence, frame, _choices(grids))
 
 
-def _read(label: object, number: object, digits: object) -> _Given:
+def _read(label: object, number: object, digits: object) -> _Printed:
     """Check a number, and read its digits."""
     if not isinstance(label, str):
         msg = (
@@ -195,16 +194,16 @@ def _read(label: object, number: object, digits: object) -> _Given:
         raise ValueError(msg)
     places = -cast("int", Decimal(str(number)).as_tuple().exponent)
     places = max(places, 0) if digits is None else keywords.whole_number("digits", digits, least=0)
-    given = _Given(float(number), places)
+    printed = _Printed(float(number), places)
     traits = labels.traits_of_name(label)
-    if not traits.least - given.half <= given.value <= traits.greatest + given.half:
+    if not traits.least - printed.half <= printed.value <= traits.greatest + printed.half:
         percent = Decimal(str(number)) / 100
         ends = f"{traits.least:g} to {traits.greatest:g}"
         msg = f"metric {label!r}: {number} is outside of its range, {ends}"
         is_percent = traits.greatest == 1 and 0 <= percent <= 1
         msg += f": pass {percent}, if it is in percent" if is_percent else ""
         raise ValueError(msg)
-    return given
+    return printed
 
 
 @adapters.takes_any_frame
@@ -242,18 +241,18 @@ class _Cells(NamedTuple):
 
     rows: pl.DataFrame
     presets: Mapping[str, tuple[int, int]]  # what each shares, and its class
-    given: _Given
+    printed: _Printed
     least: float
     greatest: float
 
     def share(self, kinds: pl.DataFrame) -> float:
         """Return how often a number between the least and the greatest value meets a class."""
-        width, values = 2 * self.given.half, kinds["value"].sort()
+        width, values = 2 * self.printed.half, kinds["value"].sort()
         covered = values.diff().drop_nulls().clip(upper_bound=width).sum() + width
         return covered / (self.greatest - self.least + width)
 
 
-def _cells(grid: Grid, given: _Given) -> _Cells:
+def _cells(grid: Grid, printed: _Printed) -> _Cells:
     first, value = grid.parameters[0], pl.col("value")
     own = [sum(of[name] != first[name] for name in first) for of in grid.parameters]
     label = pl.col("convention") % len(grid.labels)
@@ -263,8 +262,8 @@ def _cells(grid: Grid, given: _Given) -> _Cells:
         label=label,
         own=label.replace_strict(dict(enumerate(own)), return_dtype=pl.Int64),
         kind=(value.diff() > step).cum_sum().fill_null(0),
-        miss=value - given.value,
-        fits=(value - given.value).abs() <= given.half,
+        miss=value - printed.value,
+        fits=(value - printed.value).abs() <= printed.half,
         unnamed=~pl.col("convention").is_in([*grid.presets.values()]),
     )
     places = dict(zip(cells["convention"], cells.select("shared", "kind").iter_rows(), strict=True))
@@ -273,7 +272,7 @@ def _cells(grid: Grid, given: _Given) -> _Cells:
     simplest = [pl.col(name).sort_by("own", "unnamed", "label").first() for name in columns]
     rows = cells.group_by("shared", "kind").agg(simplest, equivalent=pl.len().cast(pl.Int64))
     ends = cells["value"].head(1), cells["value"].tail(1)
-    return _Cells(rows, presets, given, *(float(end.sum()) for end in ends))
+    return _Cells(rows, presets, printed, *(float(end.sum()) for end in ends))
 
 
 class _Classes(NamedTuple):
@@ -285,8 +284,8 @@ class _Classes(NamedTuple):
     of_presets: float  # the same, of their values alone
 
 
-def _classes(grids: Sequence[Grid], given: Sequence[_Given]) -> _Classes:
-    cells = [_cells(grid, number) for grid, number in zip(grids, given, strict=True)]
+def _classes(grids: Sequence[Grid], printed: Sequence[_Printed]) -> _Classes:
+    cells = [_cells(grid, number) for grid, number in zip(grids, printed, strict=True)]
     places = range(len(cells))
     rows = _joined([of.rows.filter("fits") for of in cells])
     if not (fits := not rows.is_empty()):
@@ -354,13 +353,13 @@ def _conventions(grids: Sequence[Grid], row: Mapping[str, Any]) -> list[dict[str
 
 def _words(
     grids: Sequence[Grid],
-    found: Sequence[Mapping[str, object]],
+    classes: Sequence[Mapping[str, object]],
     than: Sequence[Mapping[str, object]],
 ) -> str:
     """Write the choices in which conventions differ from others, first those of each metric."""
     texts: list[str] = []
     shared: Mapping[str, object] = {}
-    for grid, choices, others in zip(grids, found, than, strict=True):
+    for grid, choices, others in zip(grids, classes, than, strict=True):
         differing = convention_words.departures(choices, others)
         own = {name: value for name, value in differing.items() if name in grid.parameters[0]}
         shared = {name: value for name, value in differing.items() if name not in own}
@@ -428,11 +427,11 @@ def _arguments(texts: Sequence[str], options: Mapping[str, Any]) -> str:
     )
 
 
-def _frame(found: _Classes, grids: Sequence[Grid], caller: _Caller) -> pl.DataFrame:
-    rows = [*found.rows.iter_rows(named=True)]
+def _frame(classes: _Classes, grids: Sequence[Grid], caller: _Caller) -> pl.DataFrame:
+    rows = [*classes.rows.iter_rows(named=True)]
     yours = [grid.choices(0) for grid in grids]
     values = [pl.col(f"value {place}").alias(grid.label) for place, grid in enumerate(grids)]
-    return found.rows.select(
+    return classes.rows.select(
         "preset",
         pl.Series(
             "words", [_words(grids, _conventions(grids, row), yours) for row in rows], pl.String
@@ -442,7 +441,7 @@ def _frame(found: _Classes, grids: Sequence[Grid], caller: _Caller) -> pl.DataFr
         "difference",
         "departures",
         "equivalent",
-        pl.lit(found.fits).alias("fits"),
+        pl.lit(classes.fits).alias("fits"),
     )
 
 
@@ -471,22 +470,22 @@ def _choices(grids: Sequence[Grid]) -> pl.DataFrame:
     return frame.sort(pl.col("change").abs(), descending=True, nulls_last=True, maintain_order=True)
 
 
-def _sentence(found: _Classes, grids: Sequence[Grid], given: Sequence[_Given]) -> str:
+def _sentence(classes: _Classes, grids: Sequence[Grid], printed: Sequence[_Printed]) -> str:
     """Say what the numbers are, what the caller's are, and how often chance would fit."""
     several, names = len(grids) > 1, ", ".join(grid.label for grid in grids)
-    pairs = zip(given, grids, strict=True)
+    pairs = zip(printed, grids, strict=True)
     numbers = " and ".join(
         f"{number} ({grid.label})" if several else str(number) for number, grid in pairs
     )
-    row = found.rows.row(0, named=True)
+    row = classes.rows.row(0, named=True)
     theirs, yours = _conventions(grids, row), [grid.choices(0) for grid in grids]
     words = _words(grids, theirs, yours) or "your convention"
-    own = ", ".join(_printed(grid.own, number) for grid, number in zip(grids, given, strict=True))
+    own = ", ".join(_text_of(grid.own, number) for grid, number in zip(grids, printed, strict=True))
     yours_is = f"Yours ({own}): {_words(grids, yours, theirs)}{_more_users(grids, row)}."
-    if not found.fits:
+    if not classes.fits:
         nearest = f"the nearest is {abs(row['difference']):.2g} away: {words}{_tools(row)}"
         return f"No convention of {names} gives {numbers}; {nearest}. {yours_is} {_hint(grids)}"
-    others = found.rows.height - 1
+    others = classes.rows.height - 1
     more = f" {others:,} other class{'es' * (others > 1)} of conventions fit{'s' * (others == 1)}."
     more = more if others else ""
     if row["departures"] == 0:
@@ -495,7 +494,7 @@ def _sentence(found: _Classes, grids: Sequence[Grid], given: Sequence[_Given]) -
         )
     by_preset = row["preset"] is not None
     verb = "explained by" if by_preset or several else "consistent with"
-    chance = found.of_presets if by_preset else found.chance
+    chance = classes.of_presets if by_preset else classes.chance
     return (
         f"{numbers} {'are' if several else 'is'} {verb} {names}: {words}{_tools(row)}. {yours_is}"
         f"{more} {_percent(chance)} of numbers drawn at random from the spread would fit "
@@ -507,7 +506,7 @@ def _percent(share: float) -> str:
     return "Less than 0.1%" if share < 0.001 else f"{share:.1%}"
 
 
-def _printed(value: float | None, like: _Given) -> str:
+def _text_of(value: float | None, like: _Printed) -> str:
     return "no value" if value is None else f"{value:.{like.digits}f}"
 
 
