@@ -108,7 +108,7 @@ def _orders_of_ties(block: list[str], ties: str | None, grades: Any) -> list[Any
             return [sorted(block, key=int, reverse=True)]
         case "pessimistic" | "optimistic":
             best = ties == "optimistic"
-            return [sorted(block, key=lambda item: grades.get(item, 0), reverse=best)]
+            return [sorted(block, key=lambda item: max(grades.get(item, 0), 0), reverse=best)]
     if ties is None and len(block) > 1:
         raise ValueError(f"equal scores of {block}: name the convention in ties")
     return [block]  # row_order

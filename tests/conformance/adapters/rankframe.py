@@ -16,6 +16,12 @@ USERS = {
     "judged_and_in_run": "both",
     "judged_or_in_run": "all",
 }
+TIES = {
+    "item_text_descending": "item",
+    "item_number_descending": "item",  # of integers
+    "item_text_ascending": "order",
+    "row_order": "order",
+}
 OF_ONE = ("id", "why", "tables", "metric", "label", "expect", "derivation", "per_user")
 
 
@@ -34,10 +40,10 @@ def frames(case: dict[str, Any], tables: dict[str, Any]) -> tuple[pl.DataFrame, 
     if tables["run_by"] == "score":
         ties = case["ties"] or "item"
         run = run.sort("item") if ties == "item_text_ascending" else run
-        ties = {"row_order": "order", "item_text_ascending": "order"}.get(ties, ties)
         run = rf.with_rank(
             run,
-            ties="item" if ties.startswith("item") else ties,
+            ties=TIES.get(ties, ties),
+            truth=truth if ties in ("pessimistic", "optimistic") else None,
             descending=case["score_order"] == "descending",
             preset={"single_precision": case["score_precision"] == 32},
             duplicates=case["duplicates"] or "error",
