@@ -1,8 +1,7 @@
 """Run the conformance suite on one function: ``python runner.py module:function``.
 
 ``compute(case, tables)`` gets a case with its whole convention, and its two tables; it returns the
-number, None where it is undefined, or raises NotImplementedError where the tool has no such metric
-or convention. A port in another language is as long as this file.
+number, None where it is undefined, or raises NotImplementedError where a tool has no such thing.
 """
 
 import json
@@ -16,7 +15,6 @@ from typing import Any
 
 HERE = Path(__file__).parent
 FILES = sorted(path for path in HERE.glob("*.json") if path.name != "schema.json")
-Compute = Callable[[dict[str, Any], dict[str, Any]], float | None]
 
 
 def cases(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -26,7 +24,7 @@ def cases(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         yield file["defaults"] | case, file["tables"][case["tables"]]
 
 
-def outcome(compute: Compute, case: dict[str, Any], tables: dict[str, Any]) -> str:
+def outcome(compute: Callable[..., Any], case: dict[str, Any], tables: dict[str, Any]) -> str:
     """Say what becomes of a case: "passed", "not offered", "failed: …" or "error: …"."""
     try:
         value = compute(case, tables)
@@ -36,17 +34,17 @@ def outcome(compute: Compute, case: dict[str, Any], tables: dict[str, Any]) -> s
         return f"error: {type(error).__name__}: {error}"
     value = None if value is None or math.isnan(value) else float(value)
     expect = case["expect"]
-    if value is None or expect is None:
-        return "passed" if value is expect else f"failed: {value}, not {expect}"
-    near = math.isclose(value, expect, rel_tol=1e-12, abs_tol=1e-12)
-    return "passed" if near else f"failed: {value}, not {expect}"
+    same = value is expect  # both undefined
+    if value is not None and expect is not None:
+        same = math.isclose(value, expect, rel_tol=1e-12, abs_tol=1e-12)
+    return "passed" if same else f"failed: {value}, not {expect}"
 
 
 if __name__ == "__main__":
-    module, name = sys.argv[1].split(":")
-    function = getattr(import_module(module), name)
-    results = {c["id"]: (c, outcome(function, c, t)) for path in FILES for c, t in cases(path)}
-    for key, (case, result) in results.items():
-        if result.startswith(("failed", "error")):
-            print(f"{key}: {result}. {case['label']}: {case['why']}")  # noqa: T201
-    print(dict(Counter(result.split(":")[0] for _, result in results.values())))  # noqa: T201
+    compute = getattr(import_module(sys.argv[1].split(":")[0]), sys.argv[1].split(":")[1])
+    results = [(case, outcome(compute, case, t)) for path in FILES for case, t in cases(path)]
+    wrong = [pair for pair in results if pair[1].startswith(("failed", "error"))]
+    for case, result in wrong:
+        print(f"{case['id']}: {result}. {case['label']}: {case['why']}")  # noqa: T201
+    print(dict(Counter(result.split(":")[0] for _, result in results)))  # noqa: T201
+    sys.exit(len(wrong) > 0)
