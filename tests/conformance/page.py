@@ -45,8 +45,11 @@ the tables would have to be changed beforehand. A convention that a tool does no
 END = """\
 ## What surprised
 
-Numbers above 1 or not finite, errors, and numbers that the stated convention of a tool does not explain:
+Numbers above 1 or not finite, errors, and numbers that the stated convention of a tool does not explain; in words, what
+the first of these cases are about:
 
+| tool | gives | instead of | case |
+|---|---|---|---|
 {surprises}
 
 ## Use the suite for your library
@@ -83,11 +86,15 @@ def number(case: dict[str, Any], tables: dict[str, Any], instead: dict[str, Any]
         return make.complete(case | instead | {"metric": case["metric"] | own}, tables)["expect"]
     except ValueError:  # equal scores, or items that are there twice, without a rule
         return math.nan
+    except ZeroDivisionError:  # at rank 0
+        return math.inf
 
 
 def same(value: float | None, expect: float | None) -> bool:
     """Compare to the digits that tools of 32 bits, and those that round to 5 digits, print."""
-    return value is expect if None in (value, expect) else math.isclose(value, expect, abs_tol=6e-6)
+    if value is None or expect is None:
+        return value is expect
+    return math.isclose(value, expect, abs_tol=6e-6) or (math.isnan(value) and math.isnan(expect))
 
 
 def number_text(value: float | None) -> str:
@@ -101,21 +108,24 @@ def cell(tool: str, case: dict[str, Any], tables: dict[str, Any]) -> tuple[str, 
     if tool not in row or row["expect"] != case["expect"]:
         return "not run", ""
     value, instead = row[tool], departures(tool, case)
+    value = math.inf if value == "inf" else value
     if isinstance(value, str):
-        return ("–", "") if value == "-" else (value if value == "inf" else "error", f"`{value}`")
-    if same(value, case["expect"]):
-        return "yes", ""
+        return ("–", "") if value == "-" else ("error", f"`{value}`")
     found = number_text(value)
     above = found if (value or 0) > 1 and case["metric"]["name"] not in UNBOUNDED else ""
-    usual = math.nan if "no rule" in instead.values() else number(case, tables, instead)
-    if usual is not None and math.isnan(usual):
+    if "no rule" in instead.values():
+        return "no rule", above
+    if same(value, case["expect"]):
+        return "yes", ""
+    usual = number(case, tables, instead)
+    if same(usual, math.nan):
         return "no rule", above
     if not same(value, usual):
         return found, found
-    for field in [*instead]:
-        less = {f: value for f, value in instead.items() if f != field}
+    for field in [*instead]:  # what changes the number stays
+        less = {f: x for f, x in instead.items() if f != field}
         instead = less if same(number(case, tables, less), usual) else instead
-    return "; ".join(f"{f}: {x}".replace("_", " ") for f, x in instead.items()), above
+    return "; ".join(f"{field}: {x}".replace("_", " ") for field, x in instead.items()), above
 
 
 def asked(case: dict[str, Any], defaults: dict[str, Any]) -> str:
@@ -136,7 +146,7 @@ def page() -> str:
             rows[asked(case, file["defaults"])].append([text for text, _ in cells])
             for tool, (_, text) in zip(TOOLS, cells, strict=True):
                 if text:
-                    surprises[tool, text].append(f"{case['id']} ({number_text(case['expect'])})")
+                    surprises[tool, text].append(case)
         number_of = len(file["cases"])
         total += number_of
         yes = [sum(row[i] == "yes" for many in rows.values() for row in many) for i in range(6)]
@@ -149,7 +159,11 @@ def page() -> str:
             alike[" | ".join(map(joined, zip(*of_name, strict=True)))].append(name)
         details += [f"| {'<br>'.join(names)} | {cells} |" for cells, names in alike.items()]
         details.append("")
-    lines = [f"- {tool}: {text}, in {', '.join(ids)}" for (tool, text), ids in surprises.items()]
+    lines = []
+    for (tool, text), of_text in surprises.items():
+        expected = ", ".join(number_text(case["expect"]) for case in of_text)
+        about = " ".join(case["why"] for case in of_text[:2])
+        lines.append(f"| {tool} | {text} | {expected} | {about} |")
     versions = ", ".join(f"{tool} {PEERS['tools'][tool]['version']}" for tool in TOOLS)
     top = TOP.format(
         number=total,

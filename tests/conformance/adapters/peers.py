@@ -88,7 +88,8 @@ def ranx(case: Case, tables: Tables) -> float:
     import ranx as tool
 
     name = _name("ranx", case).replace("rbp.0.", "rbp.")
-    level = f"-l{case['relevant_at']}" if case["relevant_at"] else ""
+    by_level = case["relevant_at"] and "dcg" not in name  # it would also take gains away
+    level = f"-l{case['relevant_at']}" if by_level else ""
     truth, run = tool.Qrels(_by_user(tables["truth"])), tool.Run(_by_user(_scored(tables)))
     return float(tool.evaluate(truth, run, name + level, make_comparable=True))
 
