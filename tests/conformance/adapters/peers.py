@@ -123,13 +123,9 @@ def torchmetrics(case: Case, tables: Tables) -> float:
     given = [grades.get(user, {}).get(item, 0) for user, item, _ in rows]
     if metric["name"] != "ndcg":
         given = [_relevant(case, grade) for grade in given]
-    return float(
-        getattr(tool, name)(**options)(
-            torch.tensor([score for *_, score in rows]),
-            torch.tensor(given),
-            indexes=torch.tensor([users[user] for user, *_ in rows]),
-        )
-    )
+    scores = torch.tensor([score for *_, score in rows])
+    indexes = torch.tensor([users[user] for user, *_ in rows])
+    return float(getattr(tool, name)(**options)(scores, torch.tensor(given), indexes=indexes))
 
 
 def rectools(case: Case, tables: Tables) -> float:
@@ -138,20 +134,16 @@ def rectools(case: Case, tables: Tables) -> float:
     from rectools import metrics as tool
 
     name, metric = _name("RecTools", case), case["metric"]
-    options = {"beta": metric["beta"]} if name == "F1Beta" else {}
-    if name == "Precision" and metric["divide_by"] == "min(k,R)":
-        options["r_precision"] = True
-    if name == "MAP":
-        options["divide_by_k"] = metric["divide_by"] == "k"
-    if name == "NDCG":
-        options["divide_by_achievable"] = metric["ideal"] == "truth"
-    rows = (
-        sorted(tables["run"], key=lambda row: -row[2])
-        if tables["run_by"] == "score"
-        else tables["run"]
-    )
+    options = {
+        "F1Beta": {"beta": metric.get("beta")},
+        "Precision": {"r_precision": metric.get("divide_by") == "min(k,R)"},
+        "MAP": {"divide_by_k": metric.get("divide_by") == "k"},
+        "NDCG": {"divide_by_achievable": metric.get("ideal") == "truth"},
+    }.get(name, {})
+    by_score = tables["run_by"] == "score"
+    rows = sorted(tables["run"], key=lambda row: -row[2] if by_score else 0)
     reco = pd.DataFrame(rows, columns=["user_id", "item_id", "rank"])
-    if tables["run_by"] == "score":
+    if by_score:
         reco["rank"] = reco.groupby("user_id").cumcount() + 1
     liked = [row[:2] for row in tables["truth"] if _relevant(case, row[2])]
     interactions = pd.DataFrame(liked, columns=["user_id", "item_id"])
