@@ -57,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
+    gc.freeze()  # cases stay to the end: else each full collection goes through all of them
     gc.enable()
 
 

@@ -23,6 +23,12 @@ RENDERED = {
 SHOWN = re.compile(r"(Error|Warning|warn|warn_explicit|lit|Series|DataFrame)$")
 
 
+#: What hands a text on.
+READ = (
+    *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Yield, ast.YieldFrom, ast.Call),
+)
+
+
 class Module:
     """A module's functions, and what its names are in the library."""
 
@@ -30,13 +36,21 @@ class Module:
         self.name = ".".join(["rankframe", *path.relative_to(root).with_suffix("").parts])
         self.name = self.name.removesuffix(".__init__")
         self.tree = ast.parse(path.read_text())
-        self.functions = [n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef)]
+        nodes = [*ast.walk(self.tree)]
+        self.functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
         self.imported = {
             alias.asname or alias.name: (node.module, alias.name)
-            for node in ast.walk(self.tree)
+            for node in nodes
             if isinstance(node, ast.ImportFrom) and node.module
             for alias in node.names
         }
+        #: of each function its statements and calls by line, and all that it names
+        self.parts = {function: self._parts_of(function) for function in self.functions}
+
+    def _parts_of(self, function):
+        nodes = [*ast.walk(function)]
+        read = [node for node in nodes if isinstance(node, READ)]
+        return sorted(read, key=lambda node: node.lineno), {*map(self.named, nodes)}
 
     def named(self, node):
         """Return the module and the name of a name, or of an attribute of a module."""
@@ -46,9 +60,6 @@ class Module:
             place = self.imported.get(node.value.id)
             return (self.name if place is None else ".".join(place), node.attr)
         return None
-
-
-MODULES = [Module(path) for path in sorted(SRC.rglob("*.py")) if path.name != "errors.py"]
 
 
 class Texts:
@@ -95,9 +106,11 @@ class Texts:
         """Follow the texts from line to line: what is assigned last counts."""
         place = module.name, function.name
         local = set(self.parameters[place])
+        nodes, named = module.parts[function]
+        if not local and self.names.isdisjoint(named):
+            return  # it holds no piece
         says = function.returns is not None and "str" in ast.unparse(function.returns)
-        nodes = [node for node in ast.walk(function) if hasattr(node, "lineno")]
-        for node in sorted(nodes, key=lambda node: node.lineno):
+        for node in nodes:
             value = getattr(node, "value", None)
             if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -124,7 +137,8 @@ class Texts:
 
 
 def test_texts_with_pieces_are_rendered():
-    assert sorted(Texts(MODULES).shown) == []
+    paths = [path for path in sorted(SRC.rglob("*.py")) if path.name != "errors.py"]
+    assert sorted(Texts([*map(Module, paths)]).shown) == []
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,21 @@ RUN, TRUTH = _tables()
 ONE = RUN.filter(dataset="a"), TRUTH.filter(dataset="a")
 
 
-def sums(label, model, run=RUN, truth=TRUTH):
-    """Numerator, denominator, weight and data set of each user, in plain Python."""
+LISTS, LIKED = {}, {}
+for *_key, _item, _ in RUN.sort("rank").iter_rows():
+    LISTS.setdefault(tuple(_key), []).append(_item)
+for *_key, _item, _weight in TRUTH.iter_rows():
+    LIKED.setdefault(tuple(_key), {})[_item] = _weight
+
+
+def sums(label, model):
+    """Numerator, denominator and weight of each user of a data set, in plain Python."""
     rows = {}
-    for key, liked in truth.group_by("dataset", "user", maintain_order=True):
-        listed = run.filter(model=model, dataset=key[0], user=key[1]).sort("rank")["item"].to_list()
-        hits = len({*listed[:5]} & {*liked["item"]})
-        rows[key] = (*POOLED[label](hits, len(liked), len(listed)), liked["weight"][0])
+    for key, liked in LIKED.items():
+        listed = LISTS.get((model, *key), [])
+        hits = len({*listed[:5]} & {*liked})
+        weight = next(iter(liked.values()))
+        rows[key] = (*POOLED[label](hits, len(liked), len(listed)), weight)
     return rows
 
 
