@@ -18,8 +18,8 @@ from rankframe import trec
 LABELS = ["ndcg@10", "map", "rr", "precision@5", "bpref", "gmap", "err", "auc"]
 
 
-def tables():
-    rows = pl.select(user=pl.int_range(200)).join(pl.select(n=pl.int_range(20)), how="cross")
+def tables(users=200):
+    rows = pl.select(user=pl.int_range(users)).join(pl.select(n=pl.int_range(20)), how="cross")
     run = rows.select("user", item=pl.col("n") * 7 % 31, score=pl.col("n") * pl.col("user") % 13)
     truth = rows.select("user", item=pl.col("n") * 3 % 23, relevance=pl.col("n") % 4)
     return run.cast({"score": pl.Float64}), truth
@@ -52,14 +52,15 @@ def test_16_threads_evaluate_the_same_frame(lazy):
 
 
 def test_16_threads_collect_the_same_plan(tmp_path):
-    run, truth = tables()
+    """Of few users: threads meet in the plan and its files, whatever the number of rows."""
+    run, truth = tables(50)
     trec.write_run(run, tmp_path / "a.run.gz")
     trec.write_qrels(truth, tmp_path / "a.qrels")
     truth = trec.scan_qrels(tmp_path / "a.qrels")
     plan = trec.scan_run(tmp_path / "a.run.gz").rank.evaluate(*LABELS, truth=truth)
     with ThreadPoolExecutor(16) as pool:
         results = list(pool.map(lambda _: plan.collect(), range(16)))
-    texts = tuple(table.cast({"user": pl.String, "item": pl.String}) for table in tables())
+    texts = tuple(table.cast({"user": pl.String, "item": pl.String}) for table in tables(50))
     assert_same([evaluated(texts), *results])
 
 

@@ -85,10 +85,12 @@ def test_rows_are_those_of_plain_python(metric, weights, by, n):
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("options", [{}, {"users": "both"}, {"by": "country"}, {"undefined": 0.0}])
 def test_mean_is_the_difference_of_compare(options, weights):
+    call = {"truth": TRUTH, "baseline": "a", "weights": weights, **options}
+    by = [call["by"]] if "by" in call else []
+    every = rf.compare(RUN, *METRICS, details=True, **call)
     for metric in METRICS:
-        call = {"truth": TRUTH, "baseline": "a", "weights": weights, **options}
-        by = [call["by"]] if "by" in call else []
-        compared = rf.compare(RUN, metric, details=True, **call)
+        compared = every.filter(metric=metric)
+        assert len(compared) > 0
         found = rf.stats.differences(RUN, metric, **call)
         assert found.columns == [*by, "user", *NUMBERS]
         for group in compared.iter_rows(named=True):

@@ -1,5 +1,6 @@
 """Sums of parts, each by itself, combine into the numbers of the whole tables."""
 
+import functools
 import io
 import json
 import random
@@ -560,6 +561,7 @@ def test_missing_or_duplicated_part_is_reported():
 # ------------------------------------------------------------------ keys of parts
 
 
+@functools.cache
 def day(number, users=(1, 2), found=(1,), **options):
     """Give the sums of a day on which of some users some find what they like."""
     truth = pl.DataFrame({"day": number, "user": list(users), "item": "a"})
