@@ -39,6 +39,7 @@ ROOMS = {
     "stats": {
         "at_k": "_comparison.cutoff_curves",
         "compare_segments": "_comparison.segments",
+        "conventions": "_evaluation.convention_spread",
         "differences": "_comparison.differences",
         "exposure": "_evaluation.row_verbs",
         "funnel": "_evaluation.funnel",

@@ -139,6 +139,7 @@ EVERY_VERB = {
     "who_gained": (rf.stats.who_gained, LISTS, [2], PAIRED),
     "at_k": (rf.stats.at_k, LISTS, ["ndcg", "gmap"], {"k": [1, 3], "truth": USERS, "by": "model"}),
     "segments": (rf.stats.compare_segments, VALUES, ["rr"], {"by": ["model", "country"]}),
+    "conventions": (rf.stats.conventions, LISTS, ["hit@2"], {"truth": USERS}),
     "agreement": (rf.stats.metric_agreement, MEANS, [], {}),
 }
 

@@ -1,0 +1,175 @@
+"""How far the value of a metric depends on its convention: a row per choice (``conventions``)."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import polars as pl
+
+from rankframe._evaluation import convention_words
+from rankframe._evaluation.conventions import Grid, grids
+from rankframe._request import keywords
+from rankframe._request.keywords import Options
+from rankframe._request.question import ask
+from rankframe._request.types import FrameT, Runs, Truth
+from rankframe._tables import adapters, rules, run_dicts
+
+_ALL = "all"
+_SAME = 1e-12  # values that differ by less are equal
+_COLUMNS = (
+    *("choice", "least", "value", "greatest", "least_setting", "greatest_setting"),
+    *("width", "conventions"),
+)
+
+
+@adapters.takes_any_frame
+def conventions(
+    frame: Runs[FrameT],
+    metric: str,
+    /,
+    *,
+    truth: Truth | None = None,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Return how far the value of a metric depends on its convention, and whether systems turn.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or a run with its ``truth``; or a dict of these by name: see ``runs.stack``.
+        A LazyFrame is computed at the call, and the result is lazy.
+    metric
+        The label of a metric, such as ``"ndcg@10"``.
+    truth
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+    **options
+        The keywords of ``evaluate`` that you use yourself, and columns' roles: see
+        ``rankframe.typing.Options``. Other conventions depart from these.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per system and choice, systems in your order. First ``"all"``, of every convention
+        as ``rf.explain`` has them; then the choices in which only this one is not yours, the
+        greatest width first:
+
+        - of several systems, the system (in the column of the model)
+        - ``choice`` (String): a parameter of the metric, such as ``"gain"``, or ``"users"``,
+          ``"undefined"``, ``"average"``, ``"relevant_at"``, ``"ties"``, ``"duplicates"``,
+          ``"depth"``, ``"unjudged"`` or ``"ranks"``; those without another value have no row
+        - ``least``, ``value``, ``greatest`` (Float64): yours is ``value``, null if it is undefined
+        - ``least_setting``, ``greatest_setting`` (String): what gives them, in words; of
+          ``"all"``, the departures from yours, the fewest that do
+        - ``width`` (Float64): greatest − least
+        - ``conventions`` (Int64): the number of conventions that have a value, with yours
+        - ``turned`` (List of String), of several systems: those that are above this one under some
+          of these conventions and below it under others; empty if there is none
+
+    Raises
+    ------
+    RankingDataError
+        If the column of the systems has the name of one of the result.
+    ValueError
+        If there are several metrics, or the metric is no label, whose parameters are known.
+
+    Notes
+    -----
+    A value per convention is no sample of one: the width is no interval, and says nothing of other
+    users. Values that differ by less than 1e-12 are equal.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [*"abab"], "rank": [1, 2, 1, 2]})
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [*"bab"]})
+    >>> runs = {"new": run, "old": run.filter(user=2)}
+    >>> spread = rf.stats.conventions(runs, "rr", truth=truth).filter(model="new")
+    >>> spread.select("choice", "least", "value", "greatest", "turned")
+    shape: (4, 5)
+    ┌───────────┬──────────┬───────┬──────────┬───────────┐
+    │ choice    ┆ least    ┆ value ┆ greatest ┆ turned    │
+    │ ---       ┆ ---      ┆ ---   ┆ ---      ┆ ---       │
+    │ str       ┆ f64      ┆ f64   ┆ f64      ┆ list[str] │
+    ╞═══════════╪══════════╪═══════╪══════════╪═══════════╡
+    │ all       ┆ 0.277778 ┆ 0.5   ┆ 0.75     ┆ ["old"]   │
+    │ users     ┆ 0.5      ┆ 0.5   ┆ 0.75     ┆ ["old"]   │
+    │ ranks     ┆ 0.277778 ┆ 0.5   ┆ 0.5      ┆ []        │
+    │ undefined ┆ 0.5      ┆ 0.5   ┆ 0.5      ┆ []        │
+    └───────────┴──────────┴───────┴──────────┴───────────┘
+    """
+    run, by, options = run_dicts.as_frame(frame, (), options)
+    table = adapters.to_polars(run, "run").lazy().collect()
+    rules.raise_if_taken("conventions", [*_COLUMNS, "turned"], by)
+    settings = keywords.read_options(options, takes_average=True)
+    judged: Any = truth.collect() if isinstance(truth, pl.LazyFrame) else truth
+    judged = adapters.to_polars(judged, "truth") if adapters.is_frame(judged) else judged
+    (grid,) = grids(ask(table, [metric], judged, by, settings))
+    several = by if by and table[by[0]].n_unique() > 1 else []
+    order = table.select(several).unique(maintain_order=True)
+    return adapters.to_caller_type(_spread(grid, order).lazy(), like=run)
+
+
+def _spread(grid: Grid, systems: pl.DataFrame) -> pl.DataFrame:
+    """Reduce the values of all conventions to a row per system and choice."""
+    by, value, rows = systems.columns, pl.col("value"), _rows(grid)
+    if by:
+        rows = systems.join(rows, on=by, nulls_equal=True, maintain_order="left_right")
+    close = value.round(12)
+    ends = {
+        name: pl.col("convention").sort_by(key, "departures", "convention").first()
+        for name, key in {"least_setting": close, "greatest_setting": -close}.items()
+    }
+    own = value.filter(pl.col("convention") == 0).first()
+    found = rows.group_by(*by, "choice").agg(
+        value.min().alias("least"), own, value.max().alias("greatest"), pl.len(), **ends
+    )
+    width = pl.col("greatest") - pl.col("least")
+    found = found.with_columns(
+        *(_in_words(grid, found, name) for name in ends),
+        width=pl.when(width > _SAME).then(width).otherwise(0.0),
+        conventions=pl.col("len").cast(pl.Int64),
+    )
+    found = found.sort(pl.col("choice") != _ALL, -pl.col("width"), "choice")
+    if by:
+        found = found.join(_turned(rows, by[0]), on=[*by, "choice"], how="left", nulls_equal=True)
+        found = systems.join(found, on=by, nulls_equal=True, maintain_order="left_right")
+        none = pl.lit([], pl.List(pl.String))
+        found = found.with_columns(pl.col("turned").fill_null(none))
+    return found.select(*by, *_COLUMNS, *(["turned"] if by else []))
+
+
+def _turned(rows: pl.DataFrame, system: str) -> pl.DataFrame:
+    """Name the systems that are above another under some conventions, and below under others."""
+    other = rows.select("choice", "convention", pl.col(system, "value").name.prefix("other "))
+    gap = pl.col("value") - pl.col("other value")
+    keys = [system, "choice", f"other {system}"]
+    ends = rows.join(other, on=["choice", "convention"], maintain_order="left_right")
+    ends = ends.group_by(keys, maintain_order=True).agg(
+        gap.min().alias("low"), gap.max().alias("high")
+    )
+    turned = ends.filter((pl.col("low") < -_SAME) & (pl.col("high") > _SAME))
+    names = pl.col(f"other {system}").cast(pl.String).alias("turned")
+    return turned.group_by(system, "choice", maintain_order=True).agg(names)
+
+
+def _rows(grid: Grid) -> pl.DataFrame:
+    """Return the values of each choice, in which only this one is not the caller's, and of all."""
+    own, names = grid.choices(0), dict[int, str]()
+    for number in grid.values.filter(pl.col("departures") == 1)["convention"].unique():
+        (names[number],) = convention_words.departures(grid.choices(number), own)
+    pairs = [*names.items(), *((0, name) for name in {*names.values()})]
+    choices = pl.DataFrame(pairs, {"convention": pl.Int64, "choice": pl.String}, orient="row")
+    every = grid.values.with_columns(choice=pl.lit(_ALL))
+    return pl.concat([every, grid.values.join(choices, on="convention")])
+
+
+def _in_words(grid: Grid, found: pl.DataFrame, name: str) -> pl.Series:
+    """Write the settings of a column of conventions."""
+    own, texts = grid.choices(0), list[str]()
+    for choice, number in found.select("choice", name).iter_rows():
+        choices = grid.choices(number)
+        departures = convention_words.departures(choices, own)
+        shown = departures if choice == _ALL else {choice: choices[choice]}
+        texts.append(convention_words.words(shown) or "your convention")
+    return pl.Series(name, texts, pl.String)
