@@ -1154,6 +1154,18 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             "queries=: differences makes a column 'share': rename that of the text",
         ),
         Refusal(
+            "conventions of a metric with two cut-offs",
+            lambda: rf.stats.conventions(given(RUN), "rr@1,2", truth=TRUTH),
+            "metric 'rr@1,2' has several cut-offs: name one",
+        ),
+        Refusal(
+            "conventions of systems in a column 'value'",
+            lambda: rf.stats.conventions(
+                {"a": given(RUN), "b": given(RUN)}, "rr", truth=TRUTH, model="value"
+            ),
+            "column 'value': conventions makes a column of this name: rename it",
+        ),
+        Refusal(
             "a trend of a metric that is not in the log",
             lambda: rf.plot.trend(given(log), "map", by=()),
             "log: no mean of 'map'; its metrics are 'rr'",

@@ -50,6 +50,7 @@ LOADED = {"_evaluation", "_inputs", "_namespace", "_request", "_rooms", "_tables
 LOADED |= {"_sizes", "errors", "metrics", "presets"}
 LATER = {
     "_evaluation": {
+        "convention_spread",
         "convention_words",
         "conventions",
         "explanation",

@@ -207,6 +207,14 @@ class Stats(RoomOfFrame, Generic[FrameT]):
         cluster: str | None = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
+    def conventions(
+        self,
+        metric: str,
+        /,
+        *,
+        truth: rankframe._request.types.Truth | None = ...,
+        **options: Unpack[rankframe._request.keywords.Options],
+    ) -> FrameT: ...
     def differences(
         self,
         metric: rankframe._request.labels.Metric,

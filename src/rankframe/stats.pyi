@@ -2,6 +2,7 @@
 # ruff: noqa
 from rankframe._comparison.cutoff_curves import at_k as at_k
 from rankframe._comparison.segments import compare_segments as compare_segments
+from rankframe._evaluation.convention_spread import conventions as conventions
 from rankframe._comparison.differences import differences as differences
 from rankframe._evaluation.row_verbs import exposure as exposure
 from rankframe._evaluation.funnel import funnel as funnel

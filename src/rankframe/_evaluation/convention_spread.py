@@ -8,7 +8,7 @@ import polars as pl
 
 from rankframe._evaluation import convention_words
 from rankframe._evaluation.conventions import Grid, grids
-from rankframe._request import keywords
+from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.question import ask
 from rankframe._request.types import FrameT, Runs, Truth
@@ -19,6 +19,23 @@ _SAME = 1e-12  # values that differ by less are equal
 _COLUMNS = (
     *("choice", "least", "value", "greatest", "least_setting", "greatest_setting"),
     *("width", "conventions"),
+)
+_OTHER = "other "  # prefix of the columns of the second system of a pair
+#: Names of columns of the result, and of those that it is made of.
+_TAKEN = (
+    *(
+        *_COLUMNS,
+        "turned",
+        f"{_OTHER}value",
+        "users",
+        "value",
+        "label",
+        "set",
+        "undefined",
+        "average",
+    ),
+    *("change", "metric", "sum", "weight", "lacking", "filled", "own", "place", "convention"),
+    *("departures", "long", "len"),
 )
 
 
@@ -100,12 +117,15 @@ def conventions(
     """
     run, by, options = run_dicts.as_frame(frame, (), options)
     table = adapters.to_polars(run, "run").lazy().collect()
-    rules.raise_if_taken("conventions", [*_COLUMNS, "turned"], by)
+    several = by if by and table[by[0]].n_unique() > 1 else []
+    rules.raise_if_taken("conventions", _TAKEN, several)
+    if isinstance(metric, str) and len(labels.parse_metrics([metric], per_user=False)) > 1:
+        msg = f"metric {metric!r} has several cut-offs: name one"
+        raise ValueError(msg)
     settings = keywords.read_options(options, takes_average=True)
     judged: Any = truth.collect() if isinstance(truth, pl.LazyFrame) else truth
     judged = adapters.to_polars(judged, "truth") if adapters.is_frame(judged) else judged
-    (grid,) = grids(ask(table, [metric], judged, by, settings))
-    several = by if by and table[by[0]].n_unique() > 1 else []
+    (grid,) = grids(ask(table, [metric], judged, several, settings))
     order = table.select(several).unique(maintain_order=True)
     return adapters.to_caller_type(_spread(grid, order).lazy(), like=run)
 
@@ -121,35 +141,35 @@ def _spread(grid: Grid, systems: pl.DataFrame) -> pl.DataFrame:
         for name, key in {"least_setting": close, "greatest_setting": -close}.items()
     }
     own = value.filter(pl.col("convention") == 0).first()
-    found = rows.group_by(*by, "choice").agg(
+    spread = rows.group_by(*by, "choice").agg(
         value.min().alias("least"), own, value.max().alias("greatest"), pl.len(), **ends
     )
     width = pl.col("greatest") - pl.col("least")
-    found = found.with_columns(
-        *(_in_words(grid, found, name) for name in ends),
+    spread = spread.with_columns(
+        *(_in_words(grid, spread, name) for name in ends),
         width=pl.when(width > _SAME).then(width).otherwise(0.0),
         conventions=pl.col("len").cast(pl.Int64),
     )
-    found = found.sort(pl.col("choice") != _ALL, -pl.col("width"), "choice")
+    spread = spread.sort(pl.col("choice") != _ALL, -pl.col("width"), "choice")
     if by:
-        found = found.join(_turned(rows, by[0]), on=[*by, "choice"], how="left", nulls_equal=True)
-        found = systems.join(found, on=by, nulls_equal=True, maintain_order="left_right")
+        spread = spread.join(_turned(rows, by[0]), on=[*by, "choice"], how="left", nulls_equal=True)
+        spread = systems.join(spread, on=by, nulls_equal=True, maintain_order="left_right")
         none = pl.lit([], pl.List(pl.String))
-        found = found.with_columns(pl.col("turned").fill_null(none))
-    return found.select(*by, *_COLUMNS, *(["turned"] if by else []))
+        spread = spread.with_columns(pl.col("turned").fill_null(none))
+    return spread.select(*by, *_COLUMNS, *(["turned"] if by else []))
 
 
 def _turned(rows: pl.DataFrame, system: str) -> pl.DataFrame:
     """Name the systems that are above another under some conventions, and below under others."""
-    other = rows.select("choice", "convention", pl.col(system, "value").name.prefix("other "))
-    gap = pl.col("value") - pl.col("other value")
-    keys = [system, "choice", f"other {system}"]
+    other = rows.select("choice", "convention", pl.col(system, "value").name.prefix(_OTHER))
+    gap = pl.col("value") - pl.col(f"{_OTHER}value")
+    keys = [system, "choice", f"{_OTHER}{system}"]
     ends = rows.join(other, on=["choice", "convention"], maintain_order="left_right")
     ends = ends.group_by(keys, maintain_order=True).agg(
         gap.min().alias("low"), gap.max().alias("high")
     )
     turned = ends.filter((pl.col("low") < -_SAME) & (pl.col("high") > _SAME))
-    names = pl.col(f"other {system}").cast(pl.String).alias("turned")
+    names = pl.col(f"{_OTHER}{system}").cast(pl.String).alias("turned")
     return turned.group_by(system, "choice", maintain_order=True).agg(names)
 
 
@@ -164,12 +184,12 @@ def _rows(grid: Grid) -> pl.DataFrame:
     return pl.concat([every, grid.values.join(choices, on="convention")])
 
 
-def _in_words(grid: Grid, found: pl.DataFrame, name: str) -> pl.Series:
+def _in_words(grid: Grid, spread: pl.DataFrame, name: str) -> pl.Series:
     """Write the settings of a column of conventions."""
     own, texts = grid.choices(0), list[str]()
-    for choice, number in found.select("choice", name).iter_rows():
+    for choice, number in spread.select("choice", name).iter_rows():
         choices = grid.choices(number)
         departures = convention_words.departures(choices, own)
-        shown = departures if choice == _ALL else {choice: choices[choice]}
-        texts.append(convention_words.words(shown) or "your convention")
+        choice_words = departures if choice == _ALL else {choice: choices[choice]}
+        texts.append(convention_words.words(choice_words) or "your convention")
     return pl.Series(name, texts, pl.String)
