@@ -190,6 +190,6 @@ def _in_words(grid: Grid, spread: pl.DataFrame, name: str) -> pl.Series:
     for choice, number in spread.select("choice", name).iter_rows():
         choices = grid.choices(number)
         departures = convention_words.departures(choices, own)
-        choice_words = departures if choice == _ALL else {choice: choices[choice]}
-        texts.append(convention_words.words(choice_words) or "your convention")
+        of_row = departures if choice == _ALL else {choice: choices[choice]}
+        texts.append(convention_words.words(of_row) or "your convention")
     return pl.Series(name, texts, pl.String)

@@ -52,7 +52,7 @@ _WORDS = {
     "discount=log2": "discount 1/log2(rank + 1)",
     "discount=rank": "discount 1/rank",
     "base": "discount 1/log(rank) of base {value}",
-    "base=None": "no base of logarithms",
+    "base=None": "discount 1/log2(rank + 1)",
     "base=2": "discount from rank 3 on",
     "ideal=truth": "the ideal list of the whole truth",
     "ideal=returned": "the ideal order of the returned {items}",
@@ -68,7 +68,7 @@ _WORDS = {
     "users=both": "over {users} with a list and a judgment",
     "users=run": "over {users} with a list",
     "users=all": "over {users} with a list or a judgment (0 without a list)",
-    "users=rows": "over {users} with a relevant {item}, or all if each judged {item} is in a list",
+    "users=rows": "over {users} as the judged table has them",
     "undefined": "undefined values as {value}",
     "undefined=None": "undefined values left out",
     "average": "the mean of the means per {value}",
@@ -98,9 +98,10 @@ _NOUNS: Mapping[str, str] = {"user": "user", "users": "users", "item": "item", "
 _plain = partial(str.format, **_NOUNS)
 
 
-def tools(presets: Iterable[str]) -> str:
-    """Name presets as their tools are written: ``RecTools, Spark``."""
-    return ", ".join(_TOOLS.get(name, name) for name in presets)
+def tools(presets: Iterable[str], *, last: str = ", ") -> str:
+    """Name presets as their tools are written: ``RecTools, Spark``, the last one after ``last``."""
+    *names, final = (_TOOLS.get(name, name) for name in presets)
+    return last.join([", ".join(names), final] if names else [final])
 
 
 def departures(convention: Convention, other: Convention) -> Convention:
