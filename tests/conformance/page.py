@@ -35,7 +35,8 @@ them. These tools were run on them, each with the option that is nearest to the 
 *yes*: the tool computes it. Other words say what it does instead, by its design: its number is the one of that
 convention, which the suite confirms. *relevant: in the list*: its table has the items of the list alone. *no rule*:
 equal scores have no stated order, or nothing is said of an item that is there twice. A dash: there is no such metric, or
-the tables would have to be changed beforehand. A convention that a tool does not offer is not an error.
+the tables would have to be changed beforehand. A convention that a tool does not offer is not an error. So many cases of
+each subject are computed as the convention says:
 
 | subject | cases | {tools} |
 |---|---|{dashes}
