@@ -119,7 +119,7 @@ def conventions(
     table = adapters.to_polars(run, "run").lazy().collect()
     several = by if by and table[by[0]].n_unique() > 1 else []
     rules.raise_if_taken("conventions", _TAKEN, several)
-    if isinstance(metric, str) and len(labels.parse_metrics([metric], per_user=False)) > 1:
+    if len(labels.parse_metrics([metric], per_user=False)) > 1:
         msg = f"metric {metric!r} has several cut-offs: name one"
         raise ValueError(msg)
     settings = keywords.read_options(options, takes_average=True)

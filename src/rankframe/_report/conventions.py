@@ -79,7 +79,7 @@ def _convention(numbers: Numbers) -> str:
     common = {name: getattr(settings, name) for name in ("undefined", "relevant_at", "unjudged")}
     rare = {name: getattr(settings, name) for name in ("duplicates", "depth")}
     convention = {"users": numbers.values.tables.users, **common}
-    convention |= convention_words.departures(rare, {})
+    convention |= convention_words.departures(rare, {"duplicates": "error"})
     text = convention_words.words(convention, write=numbers.nouns.write)
     preset = settings.preset
     return f"{text} ({convention_words.tools([preset])})" if isinstance(preset, str) else text
