@@ -2,70 +2,70 @@
 
 A convention is a mapping of choices to values: the parameters of a metric, ``users``,
 ``undefined``, ``average``, and at most one change of the tables: ``relevant_at``, ``ties``,
-``duplicates``, ``depth``, ``ranks`` or ``unjudged``. The rows of all users are made once for each
-change of the tables, with the columns of all labels; means are sums over sets of users.
+``duplicates``, ``depth``, ``ranks`` or ``unjudged``. For each change of the tables, the values of
+all users and labels are made in one pass; all means are of these.
 """
 
 from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Literal, NamedTuple, cast, get_args, get_origin
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, group_means, reduction, user_choice
+from rankframe._evaluation import evaluation, group_means, reduction, sums, user_choice
 from rankframe._evaluation.user_columns import WEIGHT
 from rankframe._evaluation.values import Values
 from rankframe._request import labels
 from rankframe._request.keywords import Columns, Settings
-from rankframe._request.labels import Divisor, MetricCall, RequestedMetric
+from rankframe._request.labels import MetricCall, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._tables import adapters, rank_order, readers, verbs
-from rankframe._tables.judgment import Joined
 from rankframe._tables.table import Policy, Tables
-from rankframe.errors import RankingWarning
-from rankframe.presets import PRESETS, PresetName, Users
+from rankframe.errors import RankingDataError, RankingWarning
+from rankframe.presets import PRESETS, Preset, PresetName, Users
 
 _FEW_GRADES = 4
 _MOST_LABELS = 100  # with the parameters of a metric: those with the fewest departures
 _DEPTHS = (5, 10, 20, 50, 100, 200, 500, 1000)
-_SHARED = ("users", "undefined", "average")
-#: What a change may replace: options of the call, and of the run before it.
-_OPTIONS = ("relevant_at", "duplicates", "depth", "unjudged")
-BY_GRADE = ("pessimistic", "optimistic")
+_OPTIONS = ("relevant_at", "duplicates", "depth", "unjudged")  # that change tables
+_SHARED = ("change", "users", "undefined", "average")
 #: Scores as trec_eval 9 ranks them.
 SINGLE = "32-bit"
+_TEXT, _COUNTED = "label", "counted"
+PRINTED, _IS_PRINTED = (f"{labels.PREFIX}{name}" for name in ("printed", "is_printed"))
 
 
 class Axes(NamedTuple):
     """The choices that all metrics of a call share; those of the caller come first."""
 
-    own: Mapping[str, object]  # what the caller's tables have in place of a change
     changes: Sequence[Mapping[str, object]]  # of the tables; of one choice, or empty
     users: Sequence[Policy]
     undefined: Sequence[float | None]
     averages: Sequence[str]
+    own: Mapping[str, object]  # what the caller's tables have in place of a change
     default: Policy  # the users of a call that names none
     is_scored: bool  # whether scores are ranked
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The number of values of each."""
-        return tuple(map(len, self[1:5]))
-
     def choices(self, shared: int) -> dict[str, object]:
         """Return the choices of a number of these."""
-        places: list[int] = []
-        for size in reversed(self.sizes):
-            shared, place = divmod(shared, size)
-            places.append(place)
-        average, undefined, users, change = places
-        values = (self.users[users], self.undefined[undefined], self.averages[average])
-        return {**dict(zip(_SHARED, values, strict=True)), **self.own, **self.changes[change]}
+        values: list[Any] = []
+        for axis in reversed(self[:4]):
+            shared, place = divmod(shared, len(axis))
+            values.append(axis[place])
+        average, undefined, users, change = values
+        return {"users": users, "undefined": undefined, "average": average, **self.own, **change}
+
+    def number(self, places: Iterable[Any]) -> Any:
+        """Return the number of these places, which may be expressions."""
+        number: Any = 0
+        for axis, place in zip(self[:4], places, strict=True):
+            number = number * len(axis) + place
+        return number
 
 
 class Grid(NamedTuple):
@@ -77,22 +77,14 @@ class Grid(NamedTuple):
     axes: Axes
     presets: Mapping[str, int]  # the convention of each
     #: by…, ``convention``, ``departures`` (the choices that are not the caller's), ``value`` and
-    #: ``users`` (how many count)
+    #: ``users`` (how many count); of printed values also what ``_compared`` makes
     values: pl.DataFrame
 
     @property
-    def own(self) -> float | None:
-        """The caller's own value, of one group."""
-        return self._first("value")
-
-    @property
-    def users(self) -> int | None:
-        """The number of users whom the caller counts, of one group."""
-        return self._first("users")
-
-    def _first(self, name: str) -> Any:
+    def own(self) -> dict[str, Any]:
+        """The row of the caller's own convention, of one group."""
         rows = self.values.filter(pl.col("convention") == 0)
-        return rows[name][0] if len(rows) else None
+        return rows.row(0, named=True) if len(rows) else dict.fromkeys(rows.columns)
 
     def choices(self, convention: int) -> dict[str, object]:
         """Return every choice of a convention."""
@@ -100,17 +92,46 @@ class Grid(NamedTuple):
         return {**self.parameters[label], **self.axes.choices(shared)}
 
 
-def grids(question: Question) -> list[Grid]:
-    """Compute the values of all conventions of each metric of a question about Polars frames."""
+class Printed(NamedTuple):
+    """Values of a metric that somebody printed for users: columns user and ``PRINTED``."""
+
+    values: pl.DataFrame
+    half: float  # how far a value may be away
+
+
+def grids(
+    question: Question, printed: Sequence[Printed] = (), *, can_rank: bool = True
+) -> list[Grid]:
+    """Compute all conventions of each metric of a question about Polars frames.
+
+    With ``printed`` values of users, each convention is compared with these. Without ``can_rank``,
+    the ranks of the run stay.
+    """
     tables = readers.read_tables(question)
     metrics = [_variants(label, question.settings) for label in question.metrics]
-    axes = _axes(question, tables, metrics)
-    texts = [*dict.fromkeys(text for variants in metrics for text in variants.labels)]
-    frames: list[pl.DataFrame] = []
-    for place, changed in enumerate(changed_questions(question, tables, axes)):
-        values = [*_values(changed, texts, axes, is_own=place == 0)]
-        frames += [frame.with_columns(change=pl.lit(place, pl.Int64)) for frame in values]
-    return [_numbered(variants, axes, pl.concat(frames), question) for variants in metrics]
+    axes = _axes(question, tables, metrics, can_rank=can_rank, is_mean=not printed)
+    parts = [(None, [*dict.fromkeys(text for of in metrics for text in of.labels)])]
+    if printed:
+        parts = [(values, of.labels) for values, of in zip(printed, metrics, strict=True)]
+    frames: list[list[pl.DataFrame]] = [[] for _ in parts]
+    problem: RankingDataError | None = None
+    for place, change in enumerate(axes.changes):
+        try:
+            changed = changed_question(question, tables, axes, change)
+            for frame, (values, texts) in zip(frames, parts, strict=True):
+                of_change = _values(changed, axes, texts, values, is_own=place == 0)
+                frame += [means.with_columns(change=pl.lit(place, pl.Int64)) for means in of_change]
+        except RankingDataError as error:  # items come several times, unless a change takes one
+            if {"duplicates": "first"} not in axes.changes:
+                raise
+            problem = error
+        except ValueError:
+            if place == 0:
+                raise
+    if not any(frames):
+        raise cast("RankingDataError", problem)
+    cells = [pl.concat(frame) for frame in frames] * (1 if printed else len(metrics))
+    return [_numbered(of, axes, frame) for of, frame in zip(metrics, cells, strict=True)]
 
 
 # ------------------------------------------------------------------ choices
@@ -197,28 +218,35 @@ def _words(annotation: Any) -> list[object]:
     return [word for part in get_args(annotation) for word in _words(part)]
 
 
-def _axes(question: Question, tables: Tables, variants: Sequence[_Variants]) -> Axes:
-    settings, own = question.settings, tables.users
-    users: list[Policy] = [own]
-    if tables.has_truth:
-        users += [policy for policy in get_args(Users) if policy != own]
+def _axes(
+    question: Question,
+    tables: Tables,
+    metrics: Sequence[_Variants],
+    *,
+    can_rank: bool,
+    is_mean: bool,
+) -> Axes:
+    settings, run = question.settings, tables.run
+    users = [tables.users, *(get_args(Users) if tables.has_truth else ())]
     undefined = [settings.undefined, None, 0.0, 1.0]
-    means = [settings.average]
-    has_divisor = any(_has_divisor(labels.parse_metric(of.labels[0])) for of in variants)
-    if settings.averaged_by is None and has_divisor:
-        means += [mean for mean in ("users", "pooled") if mean != settings.average]
-    is_scored = tables.run.rank is None and tables.run.score is not None
-    single = is_scored and settings.single_precision
-    has: dict[str, object] = {name: getattr(settings, name) for name in _OPTIONS}
-    has |= {"ties": SINGLE if single else "item", "ranks": 1}
-    uncut = any(of.parameters[0].get("k") is None for of in variants)
-    changes = [{name: value} for name, value in _changes(tables, uncut=uncut) if value != has[name]]
+    means = [settings.average] if is_mean else ["users"]
+    has_divisor = any(_has_divisor(labels.parse_metric(of.labels[0])) for of in metrics)
+    if is_mean and settings.averaged_by is None and has_divisor:
+        means += ["users", "pooled"]
+    is_scored = run.rank is None and run.score is not None
+    own: dict[str, object] = {name: getattr(settings, name) for name in _OPTIONS}
+    own |= {"ties": SINGLE if is_scored and settings.single_precision else "item", "ranks": 1}
+    uncut = any(of.parameters[0].get("k") is None for of in metrics)
+    pairs = _changes(tables, is_scored=is_scored, can_rank=can_rank, uncut=uncut)
+    changes = [{}, *({name: value} for name, value in pairs if value != own[name])]
     default = replace(tables, settings=replace(settings, users=None, preset=None)).users
-    places = [*dict.fromkeys(undefined)]
-    return Axes(has, [{}, *changes], users, places, means, default, is_scored)
+    once = (list(dict.fromkeys(axis)) for axis in (users, undefined, means))
+    return Axes(changes, *once, own, default, is_scored)
 
 
-def _changes(tables: Tables, *, uncut: bool) -> Iterator[tuple[str, object]]:
+def _changes(
+    tables: Tables, *, is_scored: bool, can_rank: bool, uncut: bool
+) -> Iterator[tuple[str, object]]:
     """Yield what may be changed of the tables, where it can change a value."""
     run = tables.run
     rows = run.rows_passed.filter(pl.col(run.placing).is_not_null())
@@ -226,24 +254,19 @@ def _changes(tables: Tables, *, uncut: bool) -> Iterator[tuple[str, object]]:
         pl.struct(run.keys).value_counts().struct.field("count").max().alias("longest"),
         pl.struct(run.row).is_duplicated().any().alias("repeats"),
     ]
-    is_scored = run.rank is None and run.score is not None
     if is_scored:
-        for name, score in (
-            ("ties", pl.col(run.score)),
-            (SINGLE, pl.col(run.score).cast(pl.Float32)),
-        ):
-            places = pl.struct(*run.keys, score).n_unique()
-            facts.append(places.alias(name))
+        score = pl.col(run.placing)
+        pairs = {"ties": score, SINGLE: score.cast(pl.Float32)}
+        facts += [pl.struct(*run.keys, x).n_unique().alias(name) for name, x in pairs.items()]
     lists = rows.select(pl.len(), *facts).collect().row(0, named=True)
-    if tables.has_truth:
-        judged = tables.both[-1]
-        if judged.relevance is not None:
-            grades = judged.frame.select(pl.col(judged.relevance).unique().sort()).collect()
-            levels = [float(x) for x in grades.to_series().drop_nulls() if x > 0]
-            yield from (("relevant_at", x) for x in (None, *levels[1 : _FEW_GRADES + 1]))
-            if any(x <= 0 for x in grades.to_series().drop_nulls()):
-                yield from (("unjudged", what) for what in ("miss", "drop"))
-    if is_scored and lists["ties"] < lists["len"]:
+    if (relevance := tables.both[-1].relevance) is not None:
+        rows = tables.both[-1].frame.select(pl.col(relevance).cast(pl.Float64).unique().sort())
+        grades = rows.collect()[relevance].drop_nulls().to_list()
+        levels = [grade for grade in grades if grade > 0]
+        yield from (("relevant_at", level) for level in (None, *levels[1 : _FEW_GRADES + 1]))
+        if len(levels) < len(grades):
+            yield from (("unjudged", what) for what in ("miss", "drop"))
+    if is_scored and can_rank and lists["ties"] < lists["len"]:
         yield from (("ties", how) for how in get_args(rank_order.Ties))
     if is_scored and lists[SINGLE] < lists["ties"]:
         yield "ties", SINGLE
@@ -251,7 +274,8 @@ def _changes(tables: Tables, *, uncut: bool) -> Iterator[tuple[str, object]]:
         yield from (("duplicates", what) for what in ("first", "occupy"))
     if uncut:
         yield from (("depth", depth) for depth in _DEPTHS if depth < (lists["longest"] or 0))
-    yield "ranks", 2
+    if can_rank:
+        yield "ranks", 2
 
 
 def _has_divisor(metric: RequestedMetric) -> bool:
@@ -262,23 +286,20 @@ def _has_divisor(metric: RequestedMetric) -> bool:
 # ------------------------------------------------------------------ changes of the tables
 
 
-def changed_questions(question: Question, tables: Tables, axes: Axes) -> Iterator[Question]:
-    """Yield the question about all users for each change of the tables."""
-    for change in axes.changes:
-        frame, columns = question.frame, question.settings.columns
-        if "ranks" in change or change.get("ties") in get_args(rank_order.Ties):
-            frame, columns = _ranked(question, tables, change)
-        single = {**axes.own, **change}["ties"] == SINGLE
-        options: Any = {name: value for name, value in change.items() if name in _OPTIONS}
-        settings = replace(
-            question.settings,
-            preset={"single_precision": single},
-            users="all",
-            undefined=None,
-            columns=columns,
-            **options,
-        )
-        yield replace(question, frame=frame, settings=settings)
+def changed_question(
+    question: Question, tables: Tables, axes: Axes, change: Mapping[str, object]
+) -> Question:
+    """Return the question about all users of the tables with a change."""
+    frame, columns = question.frame, question.settings.columns
+    if "ranks" in change or change.get("ties") in get_args(rank_order.Ties):
+        frame, columns = _ranked(question, tables, change)
+    options: Any = {name: value for name, value in change.items() if name in _OPTIONS}
+    single = {**axes.own, **change}["ties"] == SINGLE
+    preset: Preset = {"single_precision": single}  # the labels have all of its parameters
+    settings = replace(
+        question.settings, preset=preset, users="all", undefined=None, columns=columns, **options
+    )
+    return replace(question, frame=frame, settings=settings)
 
 
 def _ranked(
@@ -290,7 +311,7 @@ def _ranked(
     if tables.run.rank is None:
         options: Any = {name: value for name, value in columns.items() if name != "rank"}
         ties: Any = change.get("ties", "item")
-        if ties in BY_GRADE and question.truth is not None:
+        if ties in rank_order.BY_GRADE and question.truth is not None:
             options["truth"] = question.truth
         if settings.single_precision and "ties" not in change:
             options["preset"] = {"single_precision": True}
@@ -304,21 +325,25 @@ def _ranked(
 
 # ------------------------------------------------------------------ values
 
-_TEXT = "label"
-_AVERAGE, _UNDEFINED, _USERS = "average", "undefined", "set"  # places in axes
-
 
 def _values(
-    question: Question, texts: Sequence[str], axes: Axes, *, is_own: bool
+    question: Question,
+    axes: Axes,
+    texts: Sequence[str],
+    printed: Printed | None,
+    *,
+    is_own: bool,
 ) -> Iterator[pl.DataFrame]:
-    """Yield the means of labels on the tables of a question, for all that they share."""
+    """Yield the values of labels on the tables of a question, for all that they share."""
     kinds: dict[Callable[..., pl.DataFrame], list[str]] = {}
+    of_users = {mean: partial(_of_users, average=mean, printed=printed) for mean in axes.averages}
+    of_users.setdefault("users", partial(_of_users, average="users"))
     for text in texts:
         metric = labels.parse_metric(text)
-        make = _with_pooled if "pooled" in axes.averages and _has_divisor(metric) else _of_users
-        kinds.setdefault(_of_lists if metric.is_of_all_lists else make, []).append(text)
+        mean = "pooled" if "pooled" in of_users and _has_divisor(metric) else "users"
+        kinds.setdefault(_of_lists if metric.is_of_all_lists else of_users[mean], []).append(text)
     with warnings.catch_warnings():
-        if not is_own:  # the caller question for none of them
+        if not is_own:  # they would be of tables that the caller does not have
             warnings.simplefilter("ignore", RankingWarning)
         for make, names in kinds.items():
             yield from _tried(partial(make, question, axes), names, is_own=is_own)
@@ -348,207 +373,163 @@ def _of_lists(question: Question, axes: Axes, names: Sequence[str]) -> pl.DataFr
         settings = replace(question.settings, users=users, average=average)
         call = replace(question, metrics=names, settings=settings)
         means = group_means.checked_means(evaluation.plan_means(call), total=False).collect()
-        by = [name for name in means.columns if name not in ("users", *names)]
-        numbers = pl.col(*names).cast(pl.Float64)
-        long = means.with_columns(numbers).unpivot(names, index=[*by, "users"], variable_name=_TEXT)
-        frames.append(long.with_columns(_place(_USERS, place), _place(_AVERAGE, 0)))
-    undefined = _undefined(axes)
-    filled = pl.col("value").fill_null(pl.col("filled"))
-    means = pl.concat(frames).join(undefined, how="cross").with_columns(filled)
-    return means.select(*question.by, _TEXT, _USERS, _UNDEFINED, _AVERAGE, "users", "value")
+        means = means.rename({"users": _COUNTED}).with_columns(pl.col(*names).cast(pl.Float64))
+        for undefined, filled in enumerate(axes.undefined):
+            numbers = (
+                means if filled is None else means.with_columns(pl.col(*names).fill_null(filled))
+            )
+            frames.append(_long(numbers, names, users=place, undefined=undefined, average=0))
+    return pl.concat(frames)
 
 
-def _undefined(axes: Axes) -> pl.DataFrame:
-    places = pl.int_range(len(axes.undefined), eager=True)
-    return pl.DataFrame(
-        {_UNDEFINED: places, "filled": axes.undefined}, {_UNDEFINED: pl.Int64, "filled": pl.Float64}
-    )
-
-
-def _place(name: str, place: int) -> pl.Expr:
-    return pl.lit(place, pl.Int64).alias(name)
-
-
-def _with_pooled(question: Question, axes: Axes, names: Sequence[str]) -> pl.DataFrame:
-    return _of_users(question, axes, names, average="pooled")
+def _long(frame: pl.DataFrame, names: Sequence[str], **places: int) -> pl.DataFrame:
+    """Return one row per label, with places in the axes."""
+    index = [name for name in frame.columns if name not in names]
+    columns = {name: pl.lit(place, pl.Int64) for name, place in places.items()}
+    return frame.unpivot(names, index=index, variable_name=_TEXT).with_columns(**columns)
 
 
 def _of_users(
-    question: Question, axes: Axes, names: Sequence[str], *, average: str = "users"
+    question: Question,
+    axes: Axes,
+    names: Sequence[str],
+    *,
+    average: str,
+    printed: Printed | None = None,
 ) -> pl.DataFrame:
-    """Return means over each set of users, of sums over users who are in the same sets."""
+    """Return means over each set of users, or what differs from printed values."""
     settings = replace(question.settings, average=average)
     values = evaluation.plan_values(replace(question, metrics=names, settings=settings))
-    sums = _sums(values, values.rows, axes.users)
-    means = _means(values, sums, axes, _undefined(axes))
+    users = _in_sets(values, values.rows, axes.users, printed)
+    worst = users
     if "rows" in axes.users:  # here, what is undefined may be the worst value
         rows = reduction.with_worst(values.rows, values.source, values.requested)
-        nothing = _undefined(axes).filter(pl.col("filled").is_null())
-        worst = _means(values, _sums(values, rows, ["rows"]), axes, nothing)
-        keys = [name for name in means.columns if name not in ("value", "users")]
-        means = pl.concat([means.join(worst, on=keys, how="anti", nulls_equal=True), worst])
+        worst = _in_sets(values, rows, axes.users, printed)
+    frames: list[pl.DataFrame] = []
+    for (place, policy), (undefined, filled), mean in itertools.product(
+        enumerate(axes.users), enumerate(axes.undefined), dict.fromkeys(["users", average])
+    ):
+        inside = (worst if policy == "rows" and filled is None else users).filter(_in_set(policy))
+        columns = _means(values, mean, filled, policy)
+        if printed is not None:
+            columns = _compared(values, filled, printed)
+        counted = pl.len().cast(pl.Int64).alias(_COUNTED)
+        if values.by:
+            of_set = inside.group_by(values.by).agg(counted, **columns)
+        else:
+            of_set = inside.select(counted, **columns)
+        at = axes.averages.index(mean) if mean in axes.averages else 0
+        frames.append(_long(of_set, [*columns], users=place, undefined=undefined, average=at))
+    cells = pl.concat(frames)
+    if printed is not None:
+        return cells.unnest("value")
     if question.settings.averaged_by is not None:
-        by = [n for n in means.columns if n not in (question.by[-1], "users", "value")]
-        means = means.group_by(by).agg(pl.col("users").sum(), pl.col("value").mean())
-    return means
+        by = [name for name in cells.columns if name not in (question.by[-1], "value", _COUNTED)]
+        cells = cells.group_by(by).agg(pl.col("value").mean(), pl.col(_COUNTED).sum())
+    return cells
 
 
-def members(joined: Joined, rows: pl.LazyFrame, users: Sequence[Policy]) -> pl.LazyFrame:
-    """Mark for each set of users whether it has a user of these rows."""
-    for policy in users:
-        if policy == "all":
-            rows = rows.with_columns(pl.lit(value=True).alias(in_set(policy)))
-            continue
-        selected = user_choice.selected(joined, policy)
-        selected = selected.with_columns(pl.lit(value=True).alias(in_set(policy)))
-        rows = rows.join(selected, on=joined.keys, how="left")
-    return rows
-
-
-def in_set(policy: Policy) -> str:
+def _in_set(policy: Policy) -> str:
     """Name the column that marks the users of a set."""
     return f"{labels.PREFIX}in {policy}"
 
 
-def _sums(values: Values, rows: pl.LazyFrame, policies: Sequence[Policy]) -> pl.DataFrame:
-    """Add up values and weights of each label and mean, over users who are in the same sets."""
-    weight = pl.lit(1.0) if values.weights is None else pl.col(WEIGHT)
-    sums: list[pl.Expr] = []
-    structs: list[pl.Expr] = []
-    for place, metric in enumerate(values.requested):
-        value = metric.over_users.transform(pl.col(metric.name).cast(pl.Float64))
-        is_defined = value.is_not_null()
-        weights = {"users": weight}
-        if values.settings.average == "pooled":
-            weights["pooled"] = weight
-        if metric.name in values.pooled:
-            unmet = _divisor(values, metric).unmet
-            own = pl.col(values.pooled[metric.name])
-            weights["pooled"] = pl.when(is_defined).then(own).otherwise((unmet or 0) * weight)
-        for average, of_user in weights.items():
-            of_user = of_user.cast(pl.Float64)
-            parts = {
-                "sum": (value * of_user).sum(),
-                "weight": pl.when(is_defined).then(of_user).sum(),
-                "lacking": pl.when(~is_defined).then(of_user).sum(),
-            }
-            named = {part: f"{place} {average} {part}" for part in parts}
-            sums += [parts[part].alias(name) for part, name in named.items()]
-            columns = {part: pl.col(name) for part, name in named.items()}
-            structs.append(pl.struct(metric=pl.lit(place), average=pl.lit(average), **columns))
-    sets = [in_set(policy) for policy in policies]
-    marked = members(values.source, rows, policies)
-    users = pl.len().cast(pl.Int64).alias("users")
-    added = marked.group_by(*values.by, *sets).agg(users, *sums)
-    checked = values.checks.guarded(added).collect()
-    long = checked.select(*values.by, *sets, "users", pl.concat_list(structs).alias("long"))
-    return long.explode("long", empty_as_null=True).unnest("long")
+def _in_sets(
+    values: Values, rows: pl.LazyFrame, sets: Sequence[Policy], printed: Printed | None
+) -> pl.DataFrame:
+    """Return all users, with the sets that they are in, and what was printed for them."""
+    for policy in sets:
+        member = pl.lit(value=True).alias(_in_set(policy))
+        if policy == "all":
+            rows = rows.with_columns(member)
+        else:
+            selected = user_choice.selected(values.source, policy).with_columns(member)
+            rows = rows.join(selected, on=values.keys, how="left")
+    users = values.checks.guarded(rows).collect()
+    if printed is None:
+        return users
+    user = pl.col(values.user).cast(users.schema[values.user], strict=False)
+    texts = printed.values.with_columns(user, pl.lit(value=True).alias(_IS_PRINTED))
+    is_printed = pl.col(_IS_PRINTED).fill_null(value=False)
+    return users.join(texts, on=values.user, how="left").with_columns(is_printed)
 
 
-def _divisor(values: Values, metric: RequestedMetric) -> Divisor:
-    return labels.divisor_of(metric, tied=values.source.tables.tied)
+def _means(values: Values, mean: str, filled: float | None, policy: Policy) -> dict[str, pl.Expr]:
+    """Return the mean of each label over users, with a value where it is undefined."""
+    means: dict[str, pl.Expr] = {}
+    for metric in values.requested:
+        value = pl.col(metric.name).cast(pl.Float64)
+        value = value if filled is None else value.fill_null(filled)
+        weight = None if values.weights is None else pl.col(WEIGHT)
+        if mean == "pooled" and metric.name in values.pooled:
+            unmet = labels.divisor_of(metric, tied=values.source.tables.tied).unmet
+            if unmet is None and (policy == "rows" or filled is not None):
+                continue  # the length of a list is not known where nothing is relevant
+            unmet_weight = (unmet or 0) * (pl.lit(1.0) if weight is None else weight)
+            weight = pl.col(values.pooled[metric.name]).fill_null(unmet_weight)
+        weighted = pl.Expr.mean if weight is None else partial(sums.weighted_mean, weights=weight)
+        means[metric.name] = metric.over_users(value, weighted)
+    return means
 
 
-def _means(values: Values, sums: pl.DataFrame, axes: Axes, undefined: pl.DataFrame) -> pl.DataFrame:
-    """Divide sums, for each set of users and each value of what is undefined."""
-    by, keys = values.by, ["metric", "average"]
-    frames: list[pl.DataFrame] = []
-    for place, policy in enumerate(axes.users):
-        if in_set(policy) in sums.columns:
-            counted = sums.filter(pl.col(in_set(policy))).group_by(*by, *keys)
-            added = counted.agg(pl.col("users", "sum", "weight", "lacking").sum())
-            frames.append(added.with_columns(_place(_USERS, place)))
-    means = pl.concat(frames).join(undefined, how="cross")
-    own = pl.col("filled")
-    for place, metric in enumerate(values.requested):
-        if metric.over_users.epsilon is not None:
-            of_metric = pl.col("metric") == place
-            own = (
-                pl.when(of_metric)
-                .then(metric.over_users.transform(pl.col("filled")))
-                .otherwise(own)
-            )
-    is_filled = pl.col("filled").is_not_null()
-    total = pl.col("sum") + pl.when(is_filled).then(own * pl.col("lacking")).otherwise(0)
-    whole = pl.col("weight") + pl.when(is_filled).then(pl.col("lacking")).otherwise(0)
-    are_sums = [n for n, m in enumerate(values.requested) if m.over_users.aggregate == "sum"]
-    value = pl.when(pl.col("metric").is_in(are_sums)).then(total)
-    value = value.otherwise(pl.when(whole > 0).then(total / whole))
-    for place, metric in enumerate(values.requested):
-        if metric.over_users.epsilon is not None:
-            of_metric = pl.col("metric") == place
-            value = pl.when(of_metric).then(metric.over_users.inverse(value)).otherwise(value)
-    if values.pooled:  # the length of a list is not known where nothing is relevant
-        unknown = [
-            place
-            for place, metric in enumerate(values.requested)
-            if metric.name in values.pooled and _divisor(values, metric).unmet is None
-        ]
-        is_pooled = (pl.col("average") == "pooled") & pl.col("metric").is_in(unknown)
-        rows = [n for n, policy in enumerate(axes.users) if policy == "rows"]
-        means = means.filter(~(is_pooled & (is_filled | pl.col(_USERS).is_in(rows))))
-    texts = [metric.name for metric in values.requested]
-    place_of = {average: place for place, average in enumerate(axes.averages)}
-    if values.settings.average == "users":
-        place_of.setdefault("users", 0)  # that of groups
-    return means.select(
-        *by,
-        pl.col("metric")
-        .replace_strict(dict(enumerate(texts)), return_dtype=pl.String)
-        .alias(_TEXT),
-        _USERS,
-        _UNDEFINED,
-        pl.col("average").replace_strict(place_of, return_dtype=pl.Int64),
-        "users",
-        value.alias("value"),
-    )
+def _compared(values: Values, filled: float | None, printed: Printed) -> dict[str, pl.Expr]:
+    """Return the mean of each label, and for how many users it is not what was printed.
+
+    ``more`` counts users with a value who were not printed, and equal values have equal ``mark``.
+    """
+    text, is_printed = pl.col(PRINTED), pl.col(_IS_PRINTED)
+    place = pl.col(values.user).hash(seed=0).cast(pl.Float64) / 2.0**64
+    columns: dict[str, pl.Expr] = {}
+    for metric in values.requested:
+        value = pl.col(metric.name).cast(pl.Float64)
+        value = value if filled is None else value.fill_null(filled)
+        fits = ((value - text).abs() <= printed.half).fill_null(value.is_null() & text.is_null())
+        columns[metric.name] = pl.struct(
+            value=value.mean(),
+            misses=len(printed.values) - (is_printed & fits).sum().cast(pl.Int64),
+            more=(~is_printed & value.is_not_null()).sum(),
+            mark=((value.fill_null(-7) + 3) * place).sum(),
+        )
+    return columns
 
 
-def _numbered(variants: _Variants, axes: Axes, values: pl.DataFrame, question: Question) -> Grid:
+def _numbered(variants: _Variants, axes: Axes, cells: pl.DataFrame) -> Grid:
     """Number the conventions of a metric, and count their departures from the caller's."""
-    by = [name for name in question.by if name in values.columns]
+    texts, parameters = variants.labels, variants.parameters
     of_label = pl.DataFrame(
         {
-            _TEXT: variants.labels,
-            "place": range(len(variants.labels)),
-            "own": [*map(partial(_departures, variants.parameters[0]), variants.parameters)],
-        },
-        schema_overrides={"place": pl.Int64, "own": pl.Int64},
+            _TEXT: texts,
+            "place": [*range(len(texts))],
+            "own": [_departures(parameters[0], other) for other in parameters],
+        }
     )
-    places = ["change", _USERS, _UNDEFINED, _AVERAGE]
-    number, departures = pl.lit(0, pl.Int64), pl.col("own")
-    for name, size in zip(places, axes.sizes, strict=True):
-        number = number * size + pl.col(name)
-        departures = departures + (pl.col(name) > 0)
-    cells = values.join(of_label, on=_TEXT).drop_nulls("value")
-    number = number * len(variants.labels) + pl.col("place")
-    frame = cells.select(
-        *by,
+    number = axes.number(map(pl.col, _SHARED)) * len(texts) + pl.col("place")
+    departures = pl.sum_horizontal("own", *(pl.col(name) > 0 for name in _SHARED)).cast(pl.Int64)
+    cells = cells.join(of_label, on=_TEXT).drop_nulls("value")
+    values = cells.select(
+        pl.exclude(_TEXT, "place", "own", _COUNTED, *_SHARED),
         number.alias("convention"),
-        departures.cast(pl.Int64).alias("departures"),
-        "value",
-        "users",
-    )
+        departures.alias("departures"),
+        pl.col(_COUNTED).alias("users"),
+    ).sort("convention", maintain_order=True)
     presets = {
-        name: _shared_of(name, axes) * len(variants.labels) + place
+        name: _shared_of(name, axes) * len(texts) + place
         for name, place in variants.presets.items()
     }
-    frame = frame.sort(*by, "convention")
-    return Grid(variants.label, variants.labels, variants.parameters, axes, presets, frame)
+    return Grid(variants.label, texts, parameters, axes, presets, values)
 
 
-def _shared_of(preset: PresetName, axes: Axes) -> int:
-    """Return the number of what a preset shares; a mean of groups stays the caller's."""
-    own, set_by = axes.own["ties"], PRESETS[preset]
-    ties = SINGLE if set_by.get("single_precision") else "item"
-    change = {"ties": ties} if own != ties and SINGLE in (own, ties) else {}
-    places = (
-        axes.changes.index(change) if change in axes.changes else 0,
-        axes.users.index(set_by.get("users") or axes.users[0]),
-        axes.undefined.index(set_by.get("undefined")),
-        axes.averages.index("users") if "users" in axes.averages else 0,
+def _shared_of(name: PresetName, axes: Axes) -> int:
+    """Return the number of what a preset shares; the average stays the caller's."""
+    preset = PRESETS[name]
+    ties = SINGLE if preset.get("single_precision") and axes.is_scored else "item"
+    change = {"ties": ties} if SINGLE in (ties, axes.own["ties"]) else {}
+    number: int = axes.number(
+        (
+            axes.changes.index(change) if change in axes.changes else 0,
+            axes.users.index(preset.get("users") or axes.users[0]),
+            axes.undefined.index(preset.get("undefined")),
+            0,
+        )
     )
-    number = 0
-    for place, size in zip(places, axes.sizes, strict=True):
-        number = number * size + place
     return number

@@ -18,7 +18,7 @@ from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.question import ask
 from rankframe._request.types import Frame, Runs, Truth
-from rankframe._tables import adapters, run_dicts
+from rankframe._tables import adapters, rank_order, run_dicts
 from rankframe.errors import RankingDataError, table_code
 
 _NEAREST = 3  # rows where no convention fits
@@ -392,7 +392,7 @@ def _code(
     if axes.is_scored and (moved or choices["ties"] not in (SINGLE, "item")):
         roles = {n: x for n, x in options.items() if n in keywords.ROLES and n != "rank"}
         ties = {} if choices["ties"] in (SINGLE, "item") else {"ties": choices["ties"]}
-        more = {"truth": caller.truth} if choices["ties"] in conventions.BY_GRADE else {}
+        more = {"truth": caller.truth} if choices["ties"] in rank_order.BY_GRADE else {}
         more |= {"preset": {"single_precision": True}} if single else {}
         if axes.own["duplicates"] != "error":
             more["duplicates"] = axes.own["duplicates"]
@@ -449,7 +449,7 @@ def _choices(grids: Sequence[Grid]) -> pl.DataFrame:
     """Return what each single choice changes, the greatest change first."""
     rows: list[dict[str, object]] = []
     for grid in grids:
-        yours, own = grid.choices(0), grid.own
+        yours, own = grid.choices(0), grid.own["value"]
         for convention, value in (
             grid.values.filter(pl.col("departures") == 1).select("convention", "value").iter_rows()
         ):
@@ -480,7 +480,9 @@ def _sentence(classes: _Classes, grids: Sequence[Grid], printed: Sequence[_Print
     row = classes.rows.row(0, named=True)
     theirs, yours = _conventions(grids, row), [grid.choices(0) for grid in grids]
     words = _words(grids, theirs, yours) or "your convention"
-    own = ", ".join(_text_of(grid.own, number) for grid, number in zip(grids, printed, strict=True))
+    own = ", ".join(
+        _text_of(grid.own["value"], number) for grid, number in zip(grids, printed, strict=True)
+    )
     yours_is = f"Yours ({own}): {_words(grids, yours, theirs)}{_more_users(grids, row)}."
     if not classes.fits:
         nearest = f"the nearest is {abs(row['difference']):.2g} away: {words}{_tools(row)}"
@@ -520,7 +522,7 @@ def _tools(row: Mapping[str, Any]) -> str:
 
 def _more_users(grids: Sequence[Grid], row: Mapping[str, Any]) -> str:
     """Say how many users more or fewer the caller counts than a class."""
-    theirs, own = row["users 0"], grids[0].users
+    theirs, own = row["users 0"], grids[0].own["users"]
     if own is None or own == theirs:
         return ""
     number = abs(own - theirs)
