@@ -134,6 +134,20 @@ def grids(
     return [_numbered(of, axes, frame) for of, frame in zip(metrics, cells, strict=True)]
 
 
+def values_of_users(question: Question, grid: Grid, convention: int) -> pl.DataFrame:
+    """Return the value of each user under a convention."""
+    choices, axes = grid.choices(convention), grid.axes
+    change = {name: choices[name] for name in axes.own if choices[name] != axes.own[name]}
+    changed = changed_question(question, readers.read_tables(question), axes, change)
+    users: Any = None if choices["users"] == "rows" else choices["users"]
+    undefined: Any = choices["undefined"]
+    settings = replace(changed.settings, users=users, undefined=undefined)
+    label = grid.labels[convention % len(grid.labels)]
+    values = evaluation.plan_values(replace(changed, metrics=[label], settings=settings))
+    value = pl.col(label).cast(pl.Float64).alias("value")
+    return values.checks.guarded(values.rows).collect().select(values.user, value)
+
+
 # ------------------------------------------------------------------ choices
 
 
@@ -445,7 +459,7 @@ def _in_sets(
         else:
             selected = user_choice.selected(values.source, policy).with_columns(member)
             rows = rows.join(selected, on=values.keys, how="left")
-    users = values.checks.guarded(rows).collect()
+    users = values.checks.guarded(rows).collect().sort(values.keys)  # sums in one order
     if printed is None:
         return users
     user = pl.col(values.user).cast(users.schema[values.user], strict=False)

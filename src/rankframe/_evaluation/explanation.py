@@ -8,27 +8,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
-from typing import Any, NamedTuple, Unpack, cast, overload
+from typing import Any, NamedTuple, Unpack, cast
 
 import polars as pl
 
 from rankframe._evaluation import convention_words, conventions
-from rankframe._evaluation.conventions import SINGLE, Grid
+from rankframe._evaluation.conventions import PRINTED, SINGLE, Grid, Printed
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
-from rankframe._request.question import ask
+from rankframe._request.question import Question, ask
 from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters, rank_order, run_dicts
-from rankframe.errors import RankingDataError, table_code
+from rankframe.errors import RankingDataError, option, table_code
 
 _NEAREST = 3  # rows where no convention fits
 _SAME = 1e-12  # values that differ by less are one
+_SHOWN_DIGITS = 4
 _MOST_TOOLS = 3  # in a sentence
 _SHOWN: Mapping[str, Any] = {
-    "tbl_rows": -1,
+    "tbl_rows": 20,
     "tbl_cols": -1,
     "tbl_width_chars": 1000,
-    "fmt_str_lengths": 300,
+    "fmt_str_lengths": 120,
     "tbl_hide_dataframe_shape": True,
 }
 _UNSET: Mapping[str, object] = {
@@ -59,47 +60,28 @@ class Explanation:
             return f"<p>{html.escape(self.sentence)}</p>\n{self.frame._repr_html_()}"
 
 
-class _Printed(NamedTuple):
+class _Number(NamedTuple):
     """A number of a metric, as it was printed."""
 
     value: float
     digits: int
+    text: str
 
     @property
     def half(self) -> float:
         """How far a value that is printed like this may be away."""
-        return 0.5 * 10.0**-self.digits * (1 + 1e-9) + _SAME
-
-    def __str__(self) -> str:
-        return f"{self.value:.{self.digits}f}"
+        return _half(self.digits)
 
 
-@overload
-def explain(
-    number: float,
-    metric: str,
-    run: Runs[Frame],
-    /,
-    *,
-    truth: Truth | None = None,
-    digits: int | None = None,
-    **options: Unpack[Options],
-) -> Explanation: ...
-@overload
-def explain(
-    number: Mapping[str, float],
-    run: Runs[Frame],
-    /,
-    *,
-    truth: Truth | None = None,
-    digits: int | None = None,
-    **options: Unpack[Options],
-) -> Explanation: ...
+def _half(digits: int) -> float:
+    return 0.5 * 10.0**-digits * (1 + 1e-9) + _SAME
+
+
 @adapters.takes_arrow
 def explain(
-    number: Any,
-    metric: Any,
-    run: Any = None,
+    number: float | Mapping[str, float] | Frame,
+    metric: str | Runs[Frame],
+    run: Runs[Frame] | None = None,
     /,
     *,
     truth: Truth | None = None,
@@ -112,8 +94,9 @@ def explain(
     Parameters
     ----------
     number
-        What someone printed, such as 0.3812; or several numbers of one tool by their labels, such
-        as ``{"ndcg@10": 0.3812, "map": 0.21}``, without ``metric``.
+        What someone printed, such as 0.3812. Or, without ``metric``, several numbers of one tool by
+        their labels, such as ``{"ndcg@10": 0.3812, "map": 0.21}``, or a frame of values per user:
+        the column of the user, and one per label, as ``per_user`` returns it.
     metric
         The label of the number, such as ``"ndcg@10"``.
     run
@@ -123,7 +106,7 @@ def explain(
         Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     digits
         Decimal places of the number, if zeros at its end were cut: 0.38 may be 0.3800. By default
-        those that it shows.
+        those that it shows; of values per user, the most that one of them shows.
     **options
         The keywords of ``evaluate`` that you use yourself, and columns' roles: see
         ``rankframe.typing.Options``. Other conventions depart from these.
@@ -142,6 +125,11 @@ def explain(
         then those with the fewest departures. ``.choices`` has a row per single choice: ``metric``,
         ``choice`` and ``words`` (String), ``value`` and ``change`` (Float64), the value with this
         choice alone, minus yours.
+
+        Of values per user, a convention fits if it has the value of each user, and no other users
+        if any convention has exactly these. Then the column of the metric is the mean over all its
+        users, ``difference`` the number of users with another value, and ``.users`` has these for
+        the first row: the user, ``metric`` (String), ``printed`` and ``value`` (Float64).
 
         A value fits if it rounds to the number. A convention has a value of each parameter of the
         metric with named values (and no cut-off), of ``users``, ``undefined`` (null, 0, 1) and
@@ -166,71 +154,168 @@ def explain(
     >>> explanation.frame["call"].item()
     "rf.evaluate(run, 'ndcg@2', truth=truth, users='both')"
     """
-    printed: Any = number
-    if run is None:
-        run = metric
+    table: Any = metric if run is None else run
+    printed: Mapping[str, _Number | Printed]
+    if run is not None:
+        printed = {_label(metric): _read(metric, number, digits)}
+    elif adapters.is_frame(number):
+        printed = _read_values(number, digits, options)
+    elif adapters.is_dict(number) and number:
+        printed = {_label(name): _read(name, value, digits) for name, value in number.items()}
     else:
-        printed = {metric: number}
-    numbers = {label: _read(label, value, digits) for label, value in printed.items()}
-    grids = _grids(run, names=[*numbers], truth=truth, **options)
-    classes = _classes(grids, [*numbers.values()])
-    frame = _frame(classes, grids, _Caller(run, truth, options))
-    sentence = _sentence(classes, grids, [*numbers.values()])
-    return Explanation(sentence, frame, _choices(grids))
-
-
-def _read(label: object, number: object, digits: object) -> _Printed:
-    """Check a number, and read its digits."""
-    if not isinstance(label, str):
         msg = (
-            f"metric {label!r}: explain takes a label, such as 'ndcg@10', whose parameters it knows"
+            "explain takes a number, its label and the run, as in explain(0.3812, 'ndcg@10', run, "
+            f"truth=truth), a dict of numbers, or a frame of values per user, not {number!r} alone"
         )
         raise TypeError(msg)
+    caller = _Caller(table, truth, options, "per_user" if adapters.is_frame(number) else "evaluate")
+    question, grids = _asked(
+        table,
+        printed=printed,
+        can_rank=_can_rank(caller),
+        of_dict=adapters.is_dict(table),
+        truth=truth,
+        **options,
+    )
+    classes = _classes(grids, [*printed.values()])
+    users = _users(question, grids, classes.rows.row(0, named=True), [*printed.values()])
+    sentence = _sentence(classes, grids, [*printed.values()])
+    return Explanation(sentence, _frame(classes, grids, caller), _choices(grids), users)
+
+
+# ------------------------------------------------------------------ what was printed
+
+
+def _label(metric: object) -> str:
+    """Check that a metric is a label."""
+    if not isinstance(metric, str):
+        msg = f"explain takes the label of a number, such as 'ndcg@10', not {type(metric).__name__}"
+        raise TypeError(msg)
+    if len(labels.parse_metrics([metric], per_user=False)) > 1:
+        msg = f"metric {metric!r} has several cut-offs, and a number has one: name it"
+        raise ValueError(msg)
+    return metric
+
+
+def _read(label: Any, number: object, digits: int | None) -> _Number:
+    """Check a number, and read its digits."""
     if not keywords.is_number(number) or not math.isfinite(number):
         msg = f"metric {label!r}: the number must be finite, such as 0.3812, not {number!r}"
         raise (ValueError if isinstance(number, float) else TypeError)(msg)
-    if len(labels.parse_metrics([label], per_user=False)) > 1:
-        msg = f"metric {label!r} has several cut-offs, and the number has one: name it"
-        raise ValueError(msg)
-    places = -cast("int", Decimal(str(number)).as_tuple().exponent)
-    places = max(places, 0) if digits is None else keywords.whole_number("digits", digits, least=0)
-    printed = _Printed(float(number), places)
+    value = _Number(
+        float(number), _places(number) if digits is None else _whole(digits), str(number)
+    )
     traits = labels.traits_of_name(label)
-    if not traits.least - printed.half <= printed.value <= traits.greatest + printed.half:
-        percent = Decimal(str(number)) / 100
-        ends = f"{traits.least:g} to {traits.greatest:g}"
-        msg = f"metric {label!r}: {number} is outside of its range, {ends}"
-        is_percent = traits.greatest == 1 and 0 <= percent <= 1
-        msg += f": pass {percent}, if it is in percent" if is_percent else ""
+    if not traits.least - value.half <= value.value <= traits.greatest + value.half:
+        share = Decimal(str(number)) / 100
+        msg = (
+            f"metric {label!r}: {number} is outside of its range, "
+            f"{traits.least:g} to {traits.greatest:g}"
+        )
+        msg += f": pass {share}, if it is in percent" if 0 <= share <= traits.greatest == 1 else ""
         raise ValueError(msg)
+    return value
+
+
+def _places(number: object) -> int:
+    """Count the decimal places that a number shows."""
+    return max(0, -cast("int", Decimal(str(number)).as_tuple().exponent))
+
+
+def _whole(digits: object) -> int:
+    return keywords.whole_number("digits", digits, least=0)
+
+
+def _read_values(
+    frame: Frame, digits: int | None, options: Mapping[str, Any]
+) -> dict[str, Printed]:
+    """Check a frame of values per user, and read it by its labels."""
+    opened = adapters.to_polars(frame, "frame of values").lazy().collect()
+    user, model = options.get("user", "user"), options.get("model", keywords.MODEL)
+    names = [name for name in opened.columns if name not in (user, model)]
+    if not isinstance(user, str) or user not in opened.columns or not names:
+        has = ", ".join(map(repr, opened.columns))
+        msg = (
+            f"frame of values: no column {user!r} of users beside one per label; it has {has}: "
+            f"name it with {option('user')}"
+        )
+        raise RankingDataError(msg)
+    if opened[user].has_nulls() or opened[user].is_duplicated().any():
+        msg = f"frame of values, column {user!r}: a null, or a user who comes twice: drop the row"
+        raise RankingDataError(msg)
+    printed: dict[str, Printed] = {}
+    for name in names:
+        if not (opened.schema[name].is_numeric() or opened.schema[name] == pl.Null):
+            msg = (
+                f"frame of values, column {name!r}: it is {opened.schema[name]}: cast it to Float64"
+            )
+            raise RankingDataError(msg)
+        labels.parse_metrics([name], per_user=True)
+        numbers = opened[name].cast(pl.Float64).fill_nan(None)
+        most = max(map(_places, numbers.drop_nulls()), default=0)
+        values = opened.select(user, numbers.alias(PRINTED))
+        printed[name] = Printed(values, _half(most if digits is None else _whole(digits)))
     return printed
 
 
+def _can_rank(caller: _Caller) -> bool:
+    """Whether code can rank the run: a table without lists, or a dict of scores."""
+    run = caller.run
+    if adapters.is_dict(run):
+        return True
+    names = adapters.column_names(run, "run") if adapters.is_frame(run) else []
+    has_lists = any(adapters.has_lists(cast("Frame", run), name) for name in names)
+    return not (has_lists or isinstance(caller.truth, str))
+
+
 @adapters.takes_any_frame
-def _grids(
+def _asked(
     run: Runs[Frame],
     /,
     *,
-    names: Sequence[str],
+    printed: Mapping[str, Any],
+    can_rank: bool,
+    of_dict: bool,
     truth: Truth | None = None,
     **options: Unpack[Options],
-) -> list[Grid]:
+) -> tuple[Question, list[Grid]]:
     """Compute all conventions of one system."""
     run, by, options = run_dicts.as_frame(run, (), options)
     frame = adapters.to_polars(run, "run").lazy().collect()
     if by and (number := frame[by[0]].n_unique()) > 1:
-        first = frame[by[0]][0]
+        name, first = by[0], frame[by[0]][0]
         cure = table_code(
-            "run", f".filter(pl.col({by[0]!r}) == {first!r})", f".query('{by[0]} == {first!r}')"
+            "run", f".filter(pl.col({name!r}) == {first!r})", f"[run[{name!r}] == {first!r}]"
         )
-        msg = f"run, column {by[0]!r}: {number:,} systems, and explain takes one{cure}"
-        raise RankingDataError(msg)
-    if isinstance(truth, pl.LazyFrame):
-        truth = truth.collect()
-    elif adapters.is_frame(truth):
-        truth = adapters.to_polars(truth, "truth")
+        msg = f"run, column {name!r}: {number:,} systems, and explain takes one"
+        raise RankingDataError(f"{msg}: pass one of the dict" if of_dict else msg + cure)
+    if adapters.is_frame(truth):
+        truth = adapters.to_polars(truth, "truth").lazy().collect()
     settings = keywords.read_options(options, takes_average=True)
-    return conventions.grids(ask(frame, names, truth, by, settings))
+    values = [value for value in printed.values() if isinstance(value, Printed)]
+    question = ask(frame, [*printed], truth, by, settings, per_user=bool(values))
+    has_ranks = options.get("rank", "rank") in frame.columns
+    can_rank = can_rank and not (of_dict and has_ranks)
+    return question, conventions.grids(question, values, can_rank=can_rank)
+
+
+def _users(
+    question: Question, grids: Sequence[Grid], row: Mapping[str, Any], printed: Sequence[Any]
+) -> pl.DataFrame | None:
+    """Return the users whose printed values a class does not give."""
+    frames: list[pl.DataFrame] = []
+    for place, (grid, values) in enumerate(zip(grids, printed, strict=True)):
+        if not isinstance(values, Printed):
+            return None
+        number = row["shared"] * len(grid.labels) + row[f"label {place}"]
+        of_class = conventions.values_of_users(question, grid, number)
+        (user, _), text, value = of_class.columns, pl.col(PRINTED), pl.col("value")
+        texts = values.values.with_columns(pl.col(user).cast(of_class.schema[user], strict=False))
+        fits = ((value - text).abs() <= values.half).fill_null(value.is_null() & text.is_null())
+        other = texts.join(of_class, on=user, how="left", maintain_order="left").filter(~fits)
+        metric = pl.lit(grid.label).alias("metric")
+        frames.append(other.select(user, metric, text.alias("printed"), value))
+    return pl.concat(frames)
 
 
 # ------------------------------------------------------------------ classes
@@ -241,29 +326,37 @@ class _Cells(NamedTuple):
 
     rows: pl.DataFrame
     presets: Mapping[str, tuple[int, int]]  # what each shares, and its class
-    printed: _Printed
+    half: float
     least: float
     greatest: float
 
     def share(self, kinds: pl.DataFrame) -> float:
         """Return how often a number between the least and the greatest value meets a class."""
-        width, values = 2 * self.printed.half, kinds["value"].sort()
+        width, values = 2 * self.half, kinds["value"].sort()
         covered = values.diff().drop_nulls().clip(upper_bound=width).sum() + width
         return covered / (self.greatest - self.least + width)
 
 
-def _cells(grid: Grid, printed: _Printed) -> _Cells:
-    first, value = grid.parameters[0], pl.col("value")
+def _cells(grid: Grid, printed: _Number | Printed) -> _Cells:
+    first, values = grid.parameters[0], grid.values
     own = [sum(of[name] != first[name] for name in first) for of in grid.parameters]
-    label = pl.col("convention") % len(grid.labels)
-    step = pl.max_horizontal(value.abs(), 1) * _SAME
-    cells = grid.values.sort("value", "convention").with_columns(
+    label, kind = pl.col("convention") % len(grid.labels), pl.col("value")
+    if isinstance(printed, Printed):
+        kind, number = pl.col("mark"), len(printed.values)
+        is_whole = values.filter(more=0, users=number).height > 0  # a convention has these users
+        miss = (pl.col("misses") + pl.col("more") * is_whole).cast(pl.Float64)
+        fits = miss == 0
+    else:
+        miss = kind - printed.value
+        fits = miss.abs() <= printed.half
+    step = pl.max_horizontal(kind.abs(), 1) * _SAME
+    cells = values.sort(kind, "convention").with_columns(
         shared=pl.col("convention") // len(grid.labels),
         label=label,
         own=label.replace_strict(dict(enumerate(own)), return_dtype=pl.Int64),
-        kind=(value.diff() > step).cum_sum().fill_null(0),
-        miss=value - printed.value,
-        fits=(value - printed.value).abs() <= printed.half,
+        kind=(kind.diff() > step).cum_sum().fill_null(0),
+        miss=miss,
+        fits=fits,
         unnamed=~pl.col("convention").is_in([*grid.presets.values()]),
     )
     places = dict(zip(cells["convention"], cells.select("shared", "kind").iter_rows(), strict=True))
@@ -271,8 +364,8 @@ def _cells(grid: Grid, printed: _Printed) -> _Cells:
     columns = ("label", "own", "unnamed", "departures", "value", "miss", "fits", "users")
     simplest = [pl.col(name).sort_by("own", "unnamed", "label").first() for name in columns]
     rows = cells.group_by("shared", "kind").agg(simplest, equivalent=pl.len().cast(pl.Int64))
-    ends = cells["value"].head(1), cells["value"].tail(1)
-    return _Cells(rows, presets, printed, *(float(end.sum()) for end in ends))
+    least, greatest = cells.select(pl.col("value").min(), b=pl.col("value").max()).row(0)
+    return _Cells(rows, presets, printed.half, least, greatest)
 
 
 class _Classes(NamedTuple):
@@ -284,7 +377,7 @@ class _Classes(NamedTuple):
     of_presets: float  # the same, of their values alone
 
 
-def _classes(grids: Sequence[Grid], printed: Sequence[_Printed]) -> _Classes:
+def _classes(grids: Sequence[Grid], printed: Sequence[_Number | Printed]) -> _Classes:
     cells = [_cells(grid, number) for grid, number in zip(grids, printed, strict=True)]
     places = range(len(cells))
     rows = _joined([of.rows.filter("fits") for of in cells])
@@ -377,11 +470,10 @@ class _Caller(NamedTuple):
     run: object
     truth: object
     options: Mapping[str, Any]
+    verb: str
 
 
-def _code(
-    caller: _Caller, grids: Sequence[Grid], row: Mapping[str, Any], verb: str = "evaluate"
-) -> str:
+def _code(caller: _Caller, grids: Sequence[Grid], row: Mapping[str, Any]) -> str:
     """Write the call that has the conventions of a class, with the names run and truth."""
     axes, choices = grids[0].axes, _conventions(grids, row)[0]
     texts = [grid.labels[row[f"label {place}"]] for place, grid in enumerate(grids)]
@@ -390,7 +482,9 @@ def _code(
     run, single = "run", choices["ties"] == SINGLE
     moved = choices["ranks"] != 1
     if axes.is_scored and (moved or choices["ties"] not in (SINGLE, "item")):
-        roles = {n: x for n, x in options.items() if n in keywords.ROLES and n != "rank"}
+        of_truth = ("truth_user", "truth_item") if choices["ties"] in rank_order.BY_GRADE else ()
+        names = {*keywords.ROLES, *of_truth} - {"rank"}
+        roles = {name: value for name, value in options.items() if name in names}
         ties = {} if choices["ties"] in (SINGLE, "item") else {"ties": choices["ties"]}
         more = {"truth": caller.truth} if choices["ties"] in rank_order.BY_GRADE else {}
         more |= {"preset": {"single_precision": True}} if single else {}
@@ -413,7 +507,7 @@ def _code(
     options |= {name: choices[name] for name, unset in _UNSET.items() if choices[name] != unset}
     if single:
         options["preset"] = {"single_precision": True}
-    return f"rf.{verb}({_arguments([run, *map(repr, texts)], options)})"
+    return f"rf.{caller.verb}({_arguments([run, *map(repr, texts)], options)})"
 
 
 def _arguments(texts: Sequence[str], options: Mapping[str, Any]) -> str:
@@ -470,46 +564,58 @@ def _choices(grids: Sequence[Grid]) -> pl.DataFrame:
     return frame.sort(pl.col("change").abs(), descending=True, nulls_last=True, maintain_order=True)
 
 
-def _sentence(classes: _Classes, grids: Sequence[Grid], printed: Sequence[_Printed]) -> str:
+def _sentence(
+    classes: _Classes, grids: Sequence[Grid], printed: Sequence[_Number | Printed]
+) -> str:
     """Say what the numbers are, what the caller's are, and how often chance would fit."""
-    several, names = len(grids) > 1, ", ".join(grid.label for grid in grids)
-    pairs = zip(printed, grids, strict=True)
-    numbers = " and ".join(
-        f"{number} ({grid.label})" if several else str(number) for number, grid in pairs
-    )
-    row = classes.rows.row(0, named=True)
+    row, names = classes.rows.row(0, named=True), ", ".join(grid.label for grid in grids)
     theirs, yours = _conventions(grids, row), [grid.choices(0) for grid in grids]
+    numbers, of_users = _numbers(grids, printed), isinstance(printed[0], Printed)
     words = _words(grids, theirs, yours) or "your convention"
-    own = ", ".join(
-        _text_of(grid.own["value"], number) for grid, number in zip(grids, printed, strict=True)
-    )
+    own = ", ".join(map(_own, grids, printed))
     yours_is = f"Yours ({own}): {_words(grids, yours, theirs)}{_more_users(grids, row)}."
     if not classes.fits:
-        nearest = f"the nearest is {abs(row['difference']):.2g} away: {words}{_tools(row)}"
+        away = f"{row['difference']:,.0f} values are others" if of_users else ""
+        away = away or f"{abs(row['difference']):.2g} away"
+        nearest = f"the nearest ({away}): {words}{_tools(row)}"
         return f"No convention of {names} gives {numbers}; {nearest}. {yours_is} {_hint(grids)}"
     others = classes.rows.height - 1
     more = f" {others:,} other class{'es' * (others > 1)} of conventions fit{'s' * (others == 1)}."
     more = more if others else ""
+    verb = "are" if of_users or len(grids) > 1 else "is"
     if row["departures"] == 0:
-        return (
-            f"{numbers} {'are' if several else 'is'} {names} as you compute it{_tools(row)}.{more}"
-        )
+        text = f"{numbers} {verb} {names} as you compute it{_tools(row)}.{more}"
+        return text[:1].upper() + text[1:]
     by_preset = row["preset"] is not None
-    verb = "explained by" if by_preset or several else "consistent with"
+    verb += " explained by" if by_preset or verb == "are" else " consistent with"
     chance = classes.of_presets if by_preset else classes.chance
-    return (
-        f"{numbers} {'are' if several else 'is'} {verb} {names}: {words}{_tools(row)}. {yours_is}"
-        f"{more} {_percent(chance)} of numbers drawn at random from the spread would fit "
-        f"{'a preset' if by_preset else 'some convention'}."
-    )
+    names = f"{names}: " if len(grids) == 1 else ""
+    text = f"{numbers} {verb} {names}{words}{_tools(row)}. {yours_is}{more}"
+    if of_users:
+        return text[:1].upper() + text[1:]
+    what = "a preset" if by_preset else "some convention"
+    share = "Less than 0.1%" if chance < 0.001 else f"{chance:.1%}"
+    return f"{text} {share} of numbers drawn at random from the spread would fit {what}."
 
 
-def _percent(share: float) -> str:
-    return "Less than 0.1%" if share < 0.001 else f"{share:.1%}"
+def _numbers(grids: Sequence[Grid], printed: Sequence[_Number | Printed]) -> str:
+    """Write what was printed."""
+    texts: list[str] = []
+    for grid, value in zip(grids, printed, strict=True):
+        if isinstance(value, Printed):
+            return f"the values of {len(value.values):,} users"
+        text = max(value.text, f"{value.value:.{value.digits}f}", key=len)
+        texts.append(text + f" ({grid.label})" * (len(grids) > 1))
+    return " and ".join(texts)
 
 
-def _text_of(value: float | None, like: _Printed) -> str:
-    return "no value" if value is None else f"{value:.{like.digits}f}"
+def _own(grid: Grid, printed: _Number | Printed) -> str:
+    """Write the caller's own value."""
+    if grid.own["value"] is None:
+        return "no value"
+    if isinstance(printed, Printed):
+        return f"{len(printed.values) - grid.own['misses']:,} of {len(printed.values):,} values"
+    return f"{grid.own['value']:.{max(printed.digits, _SHOWN_DIGITS)}f}"
 
 
 def _tools(row: Mapping[str, Any]) -> str:
