@@ -39,8 +39,8 @@ def _check(explanation: Explanation, metrics: Sequence[str], **tables: Any) -> N
         rows = rows[:2] + random.Random(0).sample(rows[2:], min(6, len(rows[2:])))
     assert rows
     for row in rows:
-        values = eval(row["call"], {"rf": rf, "pl": pl, **tables}).to_dicts()[0]
-        found = [value for name, value in values.items() if name not in ("users", "model")]
+        values = eval(row["call"], {"rf": rf, "pl": pl, **tables})
+        found = [values[name][0] for name in values.columns if name not in ("users", "model")]
         assert found == pytest.approx([row[name] for name in metrics], rel=1e-12, abs=1e-12), row
 
 
@@ -88,9 +88,8 @@ def test_code_gives_the_value_of_a_judged_table(placed_by: str) -> None:
     judged = tables["run"].join(tables["truth"], on=["user", "item"], how="left")
     lists = judged.with_columns(pl.col("relevance").fill_null(0))
     for run in (judged, lists):  # in the second, users without a relevant item count
-        for label in ("ndcg@3", "precision"):
-            found = rf.explain(_number(label, {"run": run}), label, run, digits=0)
-            _check(found, [label], run=run)
+        found = rf.explain(_number("precision@3", {"run": run}), "precision@3", run, digits=0)
+        _check(found, ["precision@3"], run=run)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +97,7 @@ def test_code_gives_the_value_of_a_judged_table(placed_by: str) -> None:
     [
         ({"users": "both", "undefined": 0}, {}),
         ({"preset": "pytrec_eval", "user": "query", "score": "s"}, {"user": "query", "score": "s"}),
-        ({"preset": {"users": "judged", "defaults": {"ndcg": {"gain": "exponential"}}}}, {}),
+        ({"preset": {"users": "judged", "defaults": {"ap@k": {"divide_by": "attainable"}}}}, {}),
         ({"weights": "weight", "average": "pooled"}, {}),
         ({"average": "part", "relevant_at": 2}, {}),
         ({"depth": 4, "unjudged": "drop", "duplicates": "first"}, {}),
@@ -107,7 +106,7 @@ def test_code_gives_the_value_of_a_judged_table(placed_by: str) -> None:
 )
 @pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 def test_yours_are_the_options_of_the_call(options: dict[str, Any], rename: dict[str, str]) -> None:
-    label = "precision@3" if options.get("average") == "pooled" else "ndcg@3"
+    label = "precision@3" if options.get("average") == "pooled" else "map@3"
     part = {"part": pl.col("user") % 2, "weight": 1 + pl.col("user")}
     tables = {
         name: table.with_columns(**part).rename(rename, strict=False)
@@ -126,12 +125,12 @@ def test_kinds_of_tables_have_one_explanation() -> None:
     tables = _tables(2, "rank")
     lazy = {name: table.lazy() for name, table in tables.items()}
     pandas = {name: table.to_pandas() for name, table in tables.items()}
-    found = _explained(0.5, "ndcg@3", digits=0, **tables)
-    of_lazy = rf.explain(0.5, "ndcg@3", lazy["run"], truth=lazy["truth"], digits=0)
+    found = _explained(0.5, "map@3", digits=0, **tables)
+    of_lazy = rf.explain(0.5, "map@3", lazy["run"], truth=lazy["truth"], digits=0)
     assert_frame_equal(of_lazy.frame, found.frame)
-    of_pandas = rf.explain(0.5, "ndcg@3", pandas["run"], truth=pandas["truth"], digits=0)
+    of_pandas = rf.explain(0.5, "map@3", pandas["run"], truth=pandas["truth"], digits=0)
     assert_frame_equal(of_pandas.frame.drop("call"), found.frame.drop("call"))
-    _check(of_pandas, ["ndcg@3"], **pandas)
+    _check(of_pandas, ["map@3"], **pandas)
     run = {
         user: dict(of.select("item", "score").iter_rows())
         for (user,), of in _tables(2, "score")["run"].group_by("user")
@@ -140,23 +139,23 @@ def test_kinds_of_tables_have_one_explanation() -> None:
         user: dict(of.select("item", "relevance").iter_rows())
         for (user,), of in tables["truth"].group_by("user")
     }
-    _check(rf.explain(0.5, "ndcg@3", run, truth=truth, digits=0), ["ndcg@3"], run=run, truth=truth)
+    _check(rf.explain(0.5, "map@3", run, truth=truth, digits=0), ["map@3"], run=run, truth=truth)
     lists = tables["run"].group_by("user", maintain_order=True).agg("item")
-    of_lists = rf.explain(0.5, "ndcg@3", lists, truth=tables["truth"], digits=0)
-    _check(of_lists, ["ndcg@3"], run=lists, truth=tables["truth"])
+    of_lists = rf.explain(0.5, "map@3", lists, truth=tables["truth"], digits=0)
+    _check(of_lists, ["map@3"], run=lists, truth=tables["truth"])
 
 
 def test_several_numbers_are_of_one_convention() -> None:
     tables = _tables(3, "score")
     run, truth = tables["run"], tables["truth"]
-    spark = rf.evaluate(run, "ndcg@3", "map@3", truth=truth, preset="spark").drop("users")
+    spark = rf.evaluate(run, "map@3", "rr@3", truth=truth, preset="spark").drop("users")
     numbers = {name: round(value, 4) for name, value in spark.row(0, named=True).items()}
     found = rf.explain(numbers, run, truth=truth)
     assert "Spark" in str(found.frame["preset"][0])
     assert "are explained by" in found.sentence
     assert found.frame["fits"].all()
     _check(found, [*numbers], **tables)
-    other = rf.explain({"ndcg@3": numbers["ndcg@3"], "map@3": 0.9999}, run, truth=truth)
+    other = rf.explain({"map@3": numbers["map@3"], "rr@3": 0.9999}, run, truth=truth)
     assert not other.frame["fits"].any()
     assert len(other.frame) == 3
     _check(other, [*numbers], **tables)
@@ -165,8 +164,8 @@ def test_several_numbers_are_of_one_convention() -> None:
 def test_values_per_user_name_the_users_who_differ() -> None:
     tables = _tables(4, "rank")
     run, truth = tables["run"], tables["truth"]
-    values = rf.per_user(run, "ndcg@3", "rr", truth=truth, preset="spark")
-    rounded = values.with_columns(pl.col("ndcg@3", "rr").round(4))
+    values = rf.per_user(run, "map@3", "rr", truth=truth, preset="spark")
+    rounded = values.with_columns(pl.col("map@3", "rr").round(4))
     found = rf.explain(rounded, run, truth=truth)
     assert "Spark" in found.frame["preset"][0]
     assert found.users is not None
@@ -175,11 +174,11 @@ def test_values_per_user_name_the_users_who_differ() -> None:
     own = eval(row["call"], {"rf": rf, **tables})
     assert own.rename(dict(zip(own.columns, values.columns, strict=True))).equals(values)
     user = values["user"][1]
-    odd = pl.when(user=user).then(0.123).otherwise("ndcg@3").alias("ndcg@3")
+    odd = pl.when(user=user).then(0.123).otherwise("map@3").alias("map@3")
     other = rf.explain(rounded.with_columns(odd), run, truth=truth)
     assert not other.frame["fits"].any()
     assert other.users is not None
-    assert other.users.select("user", "metric", "printed").row(0) == (user, "ndcg@3", 0.123)
+    assert other.users.select("user", "metric", "printed").row(0) == (user, "map@3", 0.123)
     assert len(other.users) == other.frame["difference"][0] == 1
 
 
@@ -193,12 +192,12 @@ def test_repeated_items_are_explained_though_yours_has_no_value() -> None:
 
 def test_a_choice_says_what_it_changes() -> None:
     tables = _tables(5, "rank")
-    found = _explained(0.5, "ndcg@3", **tables)
-    plain = rf.evaluate(tables["run"], "ndcg@3", "ndcg(gain=binary)@3", truth=tables["truth"])
-    binary = found.choices.row(by_predicate=pl.col("words") == "binary gain", named=True)
+    found = _explained(0.5, "map@3", **tables)
+    plain = rf.evaluate(tables["run"], "map@3", "ap(divide_by=k)@3", truth=tables["truth"])
+    single = found.choices.row(by_predicate=pl.col("words") == "divided by k", named=True)
     _, own, value = plain.row(0)
-    assert binary["value"] == pytest.approx(value)
-    assert binary["change"] == pytest.approx(value - own)
+    assert single["value"] == pytest.approx(value)
+    assert single["change"] == pytest.approx(value - own)
 
 
 RUN = pl.DataFrame({"user": [1, 1], "item": [*"ab"], "rank": [1, 2]})
