@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import math
 import re
 import uuid
@@ -996,6 +997,7 @@ class Refusal(NamedTuple):
     says: str
 
 
+@functools.cache
 def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[Refusal]:
     """Give what parts, meters and trackers refuse, with tables as ``given`` returns them."""
     run, truth = (table.with_columns(day=1) for table in (RUN, TRUTH))

@@ -73,8 +73,8 @@ CHARTS = {
 
 
 @functools.cache
-def tables() -> dict[str, Any]:
-    """Return the names that the code of charts reads."""
+def tables_of_two() -> dict[str, Any]:
+    """Return the names that the report reads: two systems, which are made at once."""
     sys.path.append(str(NOTEBOOKS))
     import movielens
 
@@ -89,21 +89,31 @@ def tables() -> dict[str, Any]:
     )
     truth = truth.join(seen.drop("len"), on="user")
     users = truth.select("user").unique()
-    runs = {
+    two = {
         "popularity": movielens.popularity(past, users),
         "trending": movielens.trending(past, users),
-        "item-kNN": movielens.item_knn(past, users),
     }
+    pairs = past.select("user", "item")
+    return {"two": two, "truth": truth, "films": films, "past": pairs, "ratings": past}
+
+
+@functools.cache
+def tables() -> dict[str, Any]:
+    """Return the names that the code of charts reads."""
+    import movielens
+
+    names = tables_of_two()
+
+    users = names["truth"].select("user").unique()
+    runs = names["two"] | {"item-kNN": movielens.item_knn(names["ratings"], users)}
     both = {name: runs[name] for name in ("trending", "item-kNN")}
     runs["fused"] = rf.runs.fuse(both).filter(pl.col("rank") <= 20).drop("score")
-    two = {name: runs[name] for name in ("popularity", "trending")}
-    past = past.select("user", "item")
-    return {"rf": rf, "runs": runs, "two": two, "truth": truth, "films": films, "past": past}
+    return {"rf": rf, "runs": runs, **names}
 
 
 def live_report() -> Report:
     """Compare what is popular with what was popular in the last 30 days."""
-    names = tables()
+    names = tables_of_two()
     options = {"items": names["films"], "history": names["past"]}
     return rf.report(names["two"], truth=names["truth"], baseline="popularity", **options)
 
