@@ -1156,6 +1156,29 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             "queries=: differences makes a column 'share': rename that of the text",
         ),
         Refusal(
+            "a number in percent, explained",
+            lambda: rf.explain(38.12, "ndcg@2", given(RUN), truth=TRUTH),
+            "metric 'ndcg@2': 38.12 is outside of its range, 0 to 1: pass 0.3812, if it is in percent",
+        ),
+        Refusal(
+            "a number without its label, explained",
+            lambda: rf.explain(0.3812, given(RUN), truth=TRUTH),
+            "explain takes a number, its label and the run, as in explain(0.3812, 'ndcg@10', run, "
+            "truth=truth), a dict of numbers, or a frame of values per user, not 0.3812 alone",
+        ),
+        Refusal(
+            "a number of one of two systems, explained",
+            lambda: rf.explain(0.3812, "ndcg@2", {"a": given(RUN), "b": given(RUN)}, truth=TRUTH),
+            "run, column 'model': 2 systems, and explain takes one: pass one of the dict",
+        ),
+        Refusal(
+            "printed values of a user who comes twice, explained",
+            lambda: rf.explain(
+                given(pl.DataFrame({"user": [1, 1], "rr": 0.5})), given(RUN), truth=TRUTH
+            ),
+            "frame of values, column 'user': a null, or a user who comes twice: drop the row",
+        ),
+        Refusal(
             "conventions of a metric with two cut-offs",
             lambda: rf.stats.conventions(given(RUN), "rr@1,2", truth=TRUTH),
             "metric 'rr@1,2' has several cut-offs: name one",

@@ -462,7 +462,9 @@ def test_the_command_alone_prints_its_help(capsys):
     assert err == ""
 
 
-COMMANDS = "demo metrics evaluate check health compare differences gate report sql run".split()
+COMMANDS = (
+    "demo metrics evaluate check health explain compare differences gate report sql run".split()
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -498,6 +500,25 @@ def test_differences_are_a_table_with_the_texts_of_queries(folder, capsys):
     assert {"weight", "conventions"} <= few[0].keys()
     assert main([*call[:4], "-m", "rr", "map"]) == 2
     assert "of one metric, not of 'rr', 'map'" in capsys.readouterr().err
+
+
+def test_explanation_is_a_sentence_and_a_table(folder, capsys):
+    assert main(["evaluate", "old.csv", "truth.csv", "-m", "rr", "--users", "both", "--json"]) == 0
+    value = round(json.loads(capsys.readouterr().out)[0]["rr"], 4)
+    call = ["explain", f"{value:.4f}", "old.csv", "truth.csv", "-m", "rr"]
+    assert main(call) == 0
+    sentence, head, line, *rows = capsys.readouterr().out.splitlines()
+    assert sentence.startswith(f"{value:.4f} is ")
+    assert head.split() == ["preset", "rr", "difference", "departures", "words"]
+    assert len(line) <= 80
+    assert rows
+    assert main([*call, "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)[0]
+    assert first["call"].startswith("rf.evaluate(run, 'rr', truth=truth")
+    assert main(["explain", "high", *call[2:]]) == 2
+    assert "'high' is not a number: explain takes one per -m" in capsys.readouterr().err
+    assert main(call[:1] + call[2:4]) == 2
+    assert "name each number first, then the run" in capsys.readouterr().err
 
 
 def test_help_is_in_groups(capsys):

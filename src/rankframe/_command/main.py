@@ -10,6 +10,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Generator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -41,7 +42,7 @@ from rankframe._comparison import (
     trials,
 )
 from rankframe._comparison.trials import Trial
-from rankframe._evaluation import evaluation, provenance, row_verbs
+from rankframe._evaluation import evaluation, explanation, provenance, row_verbs
 from rankframe._health import health
 from rankframe._inputs import item_lists
 from rankframe._report import facts, report
@@ -353,6 +354,35 @@ def _show_health(result: pl.DataFrame, *, details: bool) -> None:
     left_out = shown.filter(~counted).height
     if left_out and not details:
         text_tables.print_lines([f"Counts of 0 that are left out: {left_out} (--details: all)."])
+
+
+def _explain(arguments: argparse.Namespace) -> None:
+    names = trec.spelled_out(arguments.metrics, arguments.preset)
+    numbers, paths = arguments.words[: len(names)], arguments.words[len(names) :]
+    if not names or not paths:
+        msg = "name each number first, then the run: explain 0.3812 run.csv truth.csv -m ndcg@10"
+        raise ValueError(msg)
+    arguments.files = [*map(inputs.run_of, paths)]
+    _split_files(arguments)
+    _check_outputs(arguments)
+    with progress.clock():
+        _, run, call = _read(arguments)
+        call = {name: value for name, value in call.items() if name != "by"}
+        printed = dict(zip(names, map(_printed, numbers), strict=True))
+        result = explanation.explain(printed, run, **call, **_conventions(arguments))
+    if not _output(result.frame, arguments):
+        text_tables.print_lines([result.sentence])
+        shown = result.frame.drop("call", "fits", *([] if arguments.details else ["equivalent"]))
+        text_tables.show(shown.select(pl.exclude("words"), "words"), details=arguments.details)
+
+
+def _printed(text: str) -> Decimal:
+    """Read a number with the zeros at its end."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        msg = f"{text!r} is not a number: explain takes one per -m, and then the run"
+        raise ValueError(msg) from None
 
 
 # ------------------------------------------------------------------ compare
@@ -776,6 +806,7 @@ _COMMANDS: Mapping[str, Run] = {
     "evaluate": _evaluate,
     "check": _check,
     "health": _health,
+    "explain": _explain,
     "compare": _compare,
     "differences": _differences,
     "gate": _gate,

@@ -274,6 +274,18 @@ def _add_differences(pairs: argparse.ArgumentParser) -> None:
     _add_files(pairs)
 
 
+def _add_explain(ask: argparse.ArgumentParser) -> None:
+    files_of = "the numbers that somebody printed, one per -m, then the files of run and truth"
+    ask.add_argument("words", metavar="NUMBER RUN [TRUTH]", nargs="+", help=files_of)
+    _add_metric(ask, "required")
+    model = "the column of the system (default: model, if there is one), or none to ignore it"
+    _add(ask, {"--model": ("NAME", model)})
+    ask.set_defaults(by=[])
+    _add_ranking(_add_conventions(ask))
+    _add_output(ask)
+    _add_files(ask)
+
+
 def _add_gate(ask: argparse.ArgumentParser) -> None:
     _add_runs(ask, "by default those with a bound of their own")
     bounds = ask.add_argument_group("what must hold", "Each is of all metrics, or of LABEL alone.")
@@ -465,6 +477,14 @@ _COMMANDS: dict[str, _Command] = {
         "RUN [RUN ...] [TRUTH] [options]",
         "run.csv truth.csv",
         "The table leaves out what is not found; --details, --json and --out have all counts.",
+    ),
+    "explain": _Command(
+        "find the conventions that give a number",
+        _add_explain,
+        "NUMBER [NUMBER ...] RUN [TRUTH] -m LABEL [options]",
+        "0.3812 run.csv truth.csv -m ndcg@10",
+        "Conventions are your own, the options here, but for what words says. Zeros at the end "
+        "of a number count: 0.38 is any value from 0.375 to 0.385, 0.3800 is not.",
     ),
     "compare": _Command(
         "compare runs: differences, intervals and tests",

@@ -105,8 +105,9 @@ def explain(
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
         Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     digits
-        Decimal places of the number, if zeros at its end were cut: 0.38 may be 0.3800. By default
-        those that it shows; of values per user, the most that one of them shows.
+        Decimal places of the number, if zeros at its end were cut: 0.38 may be 0.3800, or
+        ``Decimal("0.3800")``. By default those that it shows; of values per user, the most that one
+        of them shows.
     **options
         The keywords of ``evaluate`` that you use yourself, and columns' roles: see
         ``rankframe.typing.Options``. Other conventions depart from these.
@@ -197,9 +198,10 @@ def _label(metric: object) -> str:
     return metric
 
 
-def _read(label: Any, number: object, digits: int | None) -> _Number:
+def _read(label: str, number: Any, digits: int | None) -> _Number:
     """Check a number, and read its digits."""
-    if not keywords.is_number(number) or not math.isfinite(number):
+    is_number = keywords.is_number(number) or isinstance(number, Decimal)
+    if not is_number or not math.isfinite(number):
         msg = f"metric {label!r}: the number must be finite, such as 0.3812, not {number!r}"
         raise (ValueError if isinstance(number, float) else TypeError)(msg)
     value = _Number(
@@ -589,8 +591,8 @@ def _sentence(
     by_preset = row["preset"] is not None
     verb += " explained by" if by_preset or verb == "are" else " consistent with"
     chance = classes.of_presets if by_preset else classes.chance
-    names = f"{names}: " if len(grids) == 1 else ""
-    text = f"{numbers} {verb} {names}{words}{_tools(row)}. {yours_is}{more}"
+    what = f" {names}" if len(grids) == 1 else ""
+    text = f"{numbers} {verb}{what}: {words}{_tools(row)}. {yours_is}{more}"
     if of_users:
         return text[:1].upper() + text[1:]
     what = "a preset" if by_preset else "some convention"
