@@ -1,10 +1,10 @@
 """What a metric gives under a convention, in plain Python: of one system and one truth.
 
 A convention is a mapping of choices to values: the parameters of the metric, ``users``,
-``undefined``, ``average``, and the changes of the tables: ``relevant_at``, ``ties``, ``duplicates``,
-``depth``, ``unjudged`` and ``ranks`` (1, or 2 for a tool that counts from 0 and adds 1 to ranks). A
-choice that it lacks has its default. A run is rows (user, item, score or rank); a truth is rows
-(user, item, grade), in which a grade of None is no judgment.
+``undefined``, ``average``, and the changes of the tables: ``relevant_at``, ``ties``,
+``duplicates``, ``depth``, ``unjudged`` and ``ranks`` (1, or 2: all ranks one lower). A choice that
+it lacks has its default. A run is rows (user, item, score or rank); a truth is rows (user, item,
+grade), in which a grade of None is no judgment.
 """
 
 import itertools
@@ -88,9 +88,7 @@ def value_of(name, ranks, grades, k, *, top, relevant_at=None, **parameters):
         user = reference.Binary(ranks, grades, relevant_at)
         last = math.floor(parameters["multiple"] * user.total + 0.9)
         return reference.ratio(len(user.within(last)), last) if user.total else None
-    return reference.measure(
-        name, ranks, grades, k, top=top, relevant_at=relevant_at, **parameters
-    )
+    return reference.measure(name, ranks, grades, k, top=top, relevant_at=relevant_at, **parameters)
 
 
 def biased(ranks, grades, k, top, relevant_at, *, p, gain, max_grade, divide_by):

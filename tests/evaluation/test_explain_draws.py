@@ -3,16 +3,14 @@
 ``python -m tests.evaluation.test_explain_draws 1000`` prints how often the answers hold.
 """
 
+import bisect
 import contextlib
 import functools
 import itertools
 import json
 import math
 import random
-import re
 import sys
-import time
-from collections import Counter
 from pathlib import Path
 
 import convention_reference
@@ -20,7 +18,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._evaluation import conventions, convention_words, explanation
+from rankframe._evaluation import convention_words, conventions, explanation
 from rankframe._request import keywords
 from rankframe._request.question import ask
 from rankframe.presets import PRESETS
@@ -38,9 +36,16 @@ METRICS = {
     "dcg@3": "dcg",
     "r_precision": "r_precision",
     "f1@3": "f",
+    "ndcg(discount=rank)@3": "ndcg",
     "rbp@3": "rbp",
 }
-KINDS = ("scores", "binary", "repeats")
+RANKERS = Path(__file__).parents[2] / "benchmarks" / "rankers.json"
+#: the kinds of tables, with some labels of each for the fast tier
+KINDS = {
+    "scores": ["precision@3", "rr", "ap@3"],
+    "binary": ["recall@3", "f1@3", "ndcg(discount=rank)@3"],
+    "repeats": ["hit@3", "r_precision", "rbp@3"],
+}
 
 
 class Drawn:
@@ -80,9 +85,7 @@ class Drawn:
 
     def value(self, label, choices):
         name = METRICS[label]
-        return convention_reference.mean(
-            name, self.run, self.truth, choices, scored=self.scored
-        )
+        return convention_reference.mean(name, self.run, self.truth, choices, scored=self.scored)
 
     def explained(self, number, *label, digits=4):
         run, truth = self.frames
@@ -91,7 +94,7 @@ class Drawn:
 
 @contextlib.contextmanager
 def computed(*grids):
-    """Let ``explain`` take these conventions, where many numbers of the same tables are explained."""
+    """Let ``explain`` take these conventions: computing them takes most of its time."""
     kept = explanation._grids
     explanation._grids = lambda *_, **__: [*grids]
     try:
@@ -122,36 +125,44 @@ def is_same(value, other):
     return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
 
 
+@functools.cache
+def known(kind):
+    """Draw tables of a kind, and compute all conventions of its labels."""
+    tables = Drawn(1, kind)
+    return tables, dict(zip(KINDS[kind], tables.grids(*KINDS[kind]), strict=True))
+
+
 # ------------------------------------------------------------------ the grid
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_values_of_the_grid_are_those_of_the_reference(kind, draws=60):
-    tables = Drawn(1, kind)
-    for label, grid in zip(METRICS, tables.grids(*METRICS), strict=True):
-        found = dict(grid.values.select("convention", "value").rows())
-        every = number_of(grid)
-        for number in random.Random(label).sample(range(every), min(every, draws)):
-            choices = grid.choices(number)
-            value, has = tables.value(label, choices), found.get(number)
-            if value is None or has is None:
-                assert has is None, (label, choices)
-                assert value is None or is_refused(label, choices), (label, choices)
-            else:
-                assert is_same(has, value), (label, choices)
+def test_values_of_the_grid_are_those_of_the_reference(kind):
+    tables, grids = known(kind)
+    for label, grid in grids.items():
+        compare(tables, grid, 100, random.Random(label))
 
 
-# ------------------------------------------------------------------ one number
+def compare(tables, grid, draws, draw):
+    """Compare the values of some conventions with those of the reference."""
+    found = dict(grid.values.select("convention", "value").rows())
+    every = number_of(grid)
+    for number in draw.sample(range(every), min(every, draws)):
+        choices = grid.choices(number)
+        value, has = tables.value(grid.label, choices), found.get(number)
+        if value is None or has is None:
+            assert has is None, (grid.label, choices)
+            assert value is None or is_refused(grid.label, choices), (grid.label, choices)
+        else:
+            assert is_same(has, value), (grid.label, choices)
+
+
+# ------------------------------------------------------------------ numbers
 
 
 def drawn_number(tables, grid, draw):
     """Draw a convention, and compute its value by the reference."""
-    numbers = [*grid.values["convention"]]
-    while True:
-        choices = grid.choices(draw.choice(numbers))
-        value = tables.value(grid.label, choices)
-        if value is not None:
-            return choices, value
+    choices = grid.choices(draw.choice(grid.values["convention"].to_list()))
+    return choices, tables.value(grid.label, choices)
 
 
 def recovered(tables, grid, draw):
@@ -167,23 +178,197 @@ def recovered(tables, grid, draw):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_class_of_a_drawn_convention_is_among_the_answers(kind, draws=3):
+def test_class_of_a_drawn_convention_is_among_the_answers(kind):
+    tables, grids = known(kind)
+    for label, grid in grids.items():
+        for _ in range(2):
+            recovered(tables, grid, random.Random(label))
+
+
+def recovered_together(tables, grids, draw):
+    """Explain numbers that share all but the parameters of their metrics; the same."""
+    choices, value = drawn_number(tables, grids[0], draw)
+    shared = {name: x for name, x in choices.items() if name not in grids[0].parameters[0]}
+    values = {grids[0].label: value}
+    for grid in grids[1:]:
+        own = {**draw.choice(grid.parameters), **shared}
+        if is_refused(grid.label, own):
+            return None
+        values[grid.label] = tables.value(grid.label, own)
+    if None in values.values():
+        return None
+    with computed(*grids):
+        answer = tables.explained({name: round(value, 4) for name, value in values.items()})
+    rows = answer.frame.select(*values).rows()
+    found = [place for place, row in enumerate(rows) if all(map(is_same, row, values.values()))]
+    assert len(found) == 1, (choices, values, answer)
+    return found[0], len(rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_of_one_tool(kind):
+    tables, grids = known(kind)
     draw = random.Random(kind)
-    tables = Drawn(2, kind)
-    for grid in tables.grids(*draw.sample([*METRICS], 4)):
-        for _ in range(draws):
-            recovered(tables, grid, draw)
+    answers = [
+        recovered_together(tables, draw.sample([*grids.values()], 2), draw) for _ in range(4)
+    ]
+    assert any(answers)
 
 
-if __name__ == "__main__":
-    start, found = time.process_time(), []
+@pytest.mark.parametrize("kind", KINDS)
+def test_conventions_with_equal_values_are_one_class(kind):
+    tables, grids = known(kind)
+    for label, grid in grids.items():
+        numbers = sorted(grid.values["value"])
+        with computed(grid):
+            answer = tables.explained(round(numbers[len(numbers) // 2], 4), label)
+        values = answer.frame[label].sort()
+        assert not any(map(is_same, values, values[1:]))
+        held = sum(any(is_same(value, other) for other in values) for value in numbers)
+        assert answer.frame["equivalent"].sum() == held > len(values)
+
+
+def test_gains_of_one_grade_are_one_class():
+    tables, label = Drawn(1, "binary"), "ndcg(discount=rank)@3"
+    grid = known("binary")[1][label]
+    with computed(grid):
+        answer = tables.explained(grid.own, label, digits=9)
+    assert answer.frame["words"][0] == ""
+    gains = {choices["gain"] for choices in map(grid.choices, of_value(grid, grid.own))}
+    assert {"linear", "exponential", "binary"} <= gains
+
+
+def of_value(grid, value):
+    return grid.values.filter((pl.col("value") - value).abs() < 1e-12)["convention"]
+
+
+# ------------------------------------------------------------------ tools
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_presets_are_found_on_tables_that_nobody_saw(kind):
+    tables, grids = known(kind)
+    run, truth = tables.frames
+    draw = random.Random(kind)
+    for preset in PRESETS:
+        label = draw.choice([*grids])
+        options = {"preset": preset, **tables.options}
+        number = rf.evaluate(run, label, truth=truth, **options)[label].item()
+        with computed(grids[label]):
+            answer = tables.explained(round(number, 4), label)
+        tools = ", ".join(answer.frame["preset"].drop_nulls())
+        assert convention_words.tools([preset]) in tools.split(", "), (preset, label)
+
+
+@pytest.mark.parametrize("tool", ["lightgbm", "catboost"])
+def test_numbers_of_tools_are_explained(tool):
+    printed = json.loads(RANKERS.read_text())
+    groups = pl.DataFrame(
+        {"qid": number, "label": label, "score": score}
+        for number, group in enumerate(printed["groups"])
+        for label, score in zip(group["label"], group["score"], strict=True)
+    )
+    label = next(name for name in printed[tool]["all"] if name.startswith("ndcg"))
+    answer = rf.explain(round(printed[tool]["all"][label], 4), label, groups)
+    tools = ", ".join(answer.frame["preset"].drop_nulls()).split(", ")
+    assert convention_words.tools([tool]) in tools
+    assert answer.frame["fits"].all()
+
+
+# ------------------------------------------------------------------ chance
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+@pytest.mark.parametrize("label", KINDS["scores"])
+def test_said_chance_is_the_rate_of_drawn_numbers(label, digits):
+    tables, grids = known("scores")
+    said, rate = chances(tables, grids[label], digits, 20_000)
+    assert said == pytest.approx(rate, abs=0.03)
+
+
+def chances(tables, grid, digits, draws):
+    """Return how often a drawn number matches some convention: as explain says, and in fact."""
+    values, half = sorted(grid.values["value"]), 0.5 * 10**-digits
+    found = explanation._classes([grid], [explanation._Printed(values[0], digits)])
+    met, draw = 0, random.Random(digits)
+    for _ in range(draws):
+        number = round(draw.uniform(values[0] - half, values[-1] + half), digits)
+        met += bisect.bisect(values, number - half) < bisect.bisect(values, number + half)
+    return found.chance, met / draws
+
+
+def test_number_without_a_preset_is_never_called_explained():
+    tables, grids = known("scores")
+    for label, grid in grids.items():
+        presets = grid.values.filter(pl.col("convention").is_in([*grid.presets.values()]))
+        others = [x for x in grid.values["value"] if (presets["value"] - x).abs().min() > 1e-4]
+        with computed(grid):
+            answer = tables.explained(round(random.Random(label).choice(others), 4), label)
+        assert answer.frame["preset"].is_null().all()
+        assert "consistent with" in answer.sentence
+        assert "explained by" not in answer.sentence
+
+
+# ------------------------------------------------------------------ the figures of many draws
+
+
+def of_draws(number):
+    """Yield how often drawn conventions are among the answers, alone and first."""
+    one, two = [], []
     for seed in itertools.count():
         for kind in KINDS:
             tables, draw = Drawn(f"drawn {seed}", kind), random.Random(f"{seed}{kind}")
-            for grid in tables.grids(*METRICS):
-                found += [recovered(tables, grid, draw) for _ in range(4)]
-        if len(found) >= int(sys.argv[1]):
+            grids = tables.grids(*METRICS)
+            for grid in grids:
+                compare(tables, grid, 20, draw)
+                one += [recovered(tables, grid, draw) for _ in range(4)]
+                pair = [grid, draw.choice([x for x in grids if x is not grid])]
+                two.append(recovered_together(tables, pair, draw))
+        if len(one) >= number:
             break
-    alone, first = (sum(x) / len(found) for x in ([n == 1 for _, n in found], [p == 0 for p, _ in found]))
-    print(f"{len(found):,} conventions drawn: all among the answers; alone {alone:.1%}, first {first:.1%}")
-    print(f"{time.process_time() - start:.0f} s CPU")
+    for what, found in (("one number", one), ("two numbers", [*filter(None, two)])):
+        alone, first = sum(n == 1 for _, n in found), sum(place == 0 for place, _ in found)
+        rates = f"alone {alone / len(found):.1%}, first {first / len(found):.1%}"
+        yield f"{what}: {len(found):,} drawn, all found; {rates}"
+
+
+def of_other_tables(number, *, users):
+    """Yield how often numbers of presets on other tables are explained on these."""
+    names, half = ["precision@3", "recall@3", "rr", "map", "ap@3", "ndcg@3"], 0.5e-4
+    draw, single, several, pairs = random.Random(users), [], [], []
+    every = []
+    for seed in range(number):
+        sizes = {"items": 30, "longest": 12, "users": users}
+        if users == 0:  # of tables of all shapes
+            sizes = {"items": draw.randint(14, 60), "longest": draw.randint(4, 14)}
+            sizes |= {"users": draw.randint(30, 600)}
+        every.append(
+            dict(zip(names, Drawn(f"other {seed}", "scores", **sizes).grids(*names), strict=True))
+        )
+    for here, there in itertools.permutations(every, 2):
+        for label, preset in itertools.product(names, PRESETS):
+            other = draw.choice([name for name in names if name != label])
+            fit = []
+            for name in (label, other):
+                theirs = value_of(there[name], there[name].presets[preset])
+                misses = (pl.col("value") - round(theirs, 4)).abs()
+                shared = pl.col("convention") // len(here[name].labels)
+                fit.append(here[name].values.filter(misses <= half).with_columns(shared=shared))
+            single.append(fit[0]["convention"].is_in([*here[label].presets.values()]).any())
+            several.append(len(fit[0]) > 0)
+            pairs.append(not set(fit[0]["shared"]).isdisjoint(fit[1]["shared"]))
+    rates = [f"{sum(x) / len(x):.2%}" for x in (single, pairs, several)]
+    yield f"{len(single):,} numbers of other tables, {users or 'any number of'} users: "
+    yield f"  a preset {rates[0]}, two numbers {rates[1]}, one number of the whole grid {rates[2]}"
+
+
+def value_of(grid, convention):
+    return grid.values.filter(convention=convention)["value"].item()
+
+
+if __name__ == "__main__":
+    number = int(sys.argv[1])
+    figures = [of_draws(number), *(of_other_tables(12, users=n) for n in (0, 100, 1000))]
+    for line in itertools.chain.from_iterable(figures):
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()

@@ -94,6 +94,17 @@ def test_rows_without_items_keep_their_order_where_grades_are_equal(ties):
     assert rf.evaluate(got, "ndcg@2").equals(rf.evaluate(rf.with_rank(JUDGED, ties=ties), "ndcg@2"))
 
 
+@pytest.mark.parametrize("ties", ["item", "order"])
+def test_rows_without_items_keep_their_order_by_default(ties):
+    rows = JUDGED.drop("item")
+    for frame in (rows, rows.rename({"relevance": "label"})):
+        got = rf.with_rank(frame, ties=ties)
+        assert_frame_equal(got.drop("rank"), frame)
+        assert got["rank"].to_list() == [1, 2, 3, 4, 5, 1, 2, 3]
+    with pytest.raises(rf.RankingDataError, match="run: no column 'item' for item"):
+        rf.with_rank(rows.drop("relevance"), ties=ties)
+
+
 @pytest.mark.parametrize("ties", RANKS)
 def test_groups_have_the_grades_that_the_truth_has(ties):
     days = pl.concat([RUN.with_columns(day=1), RUN.with_columns(day=2)])

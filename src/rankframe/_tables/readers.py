@@ -578,6 +578,13 @@ def has_relevance(frame: Frame, by: By, columns: Columns, *, any_name: bool = Fa
     return column_roles.can_be_number(dtype, "relevance")
 
 
+def lacks_items_but_grades(frame: Frame, by: By, columns: Columns) -> bool:
+    """Whether a table has grades and no items, so that its rows are its items."""
+    names = adapters.column_names(frame, "run")
+    lacks = column_roles.lacks_items(columns, keywords.group_names(by), names)
+    return lacks and has_relevance(frame, by, columns)
+
+
 def with_items(frame: Frame, truth: Truth | None, by: By, options: Mapping[str, Any]) -> Frame:
     """Number the rows of a judged table without items before it becomes lazy; leave any other."""
     roles = {role: name for role, name in options.items() if role in keywords.ROLES}

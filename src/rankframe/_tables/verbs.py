@@ -136,7 +136,8 @@ def with_rank(
     ----------
     run
         One row per item of each list: user, item, score. A null or NaN score means that the
-        item was not retrieved. Or a dict of runs by name, as ``runs.stack`` takes it.
+        item was not retrieved. Or a dict of runs by name, as ``runs.stack`` takes it. A DataFrame
+        with grades may lack the items: its rows are its items.
     by
         Columns of segments, such as country, fold or day.
     descending
@@ -153,7 +154,7 @@ def with_rank(
     truth
         The grades for ``"pessimistic"`` and ``"optimistic"``, as ``judge`` takes them; it may have
         columns of ``by``. An item without one, or with one below 0, has grade 0. Without it, the
-        run has a column of grades, and a DataFrame may then lack the items.
+        run has a column of grades.
     exclude
         Rows to drop before ranks are made, one per user and item, such as past interactions. A
         column of ``by`` limits a row to its group. Rows that the run lacks are ignored.
@@ -267,8 +268,9 @@ def plan_ranks(
     if graded:
         table, *judged = _read_graded(run, truth, by, columns, ties)
     else:
-        table = readers.read("ranked run" if close_gaps else "scored run", run, by, columns)
-        judged = []
+        is_judged = not close_gaps and readers.lacks_items_but_grades(run, by, columns)
+        kind = "graded run" if is_judged else "ranked run" if close_gaps else "scored run"
+        table, judged = readers.read(kind, run, by, columns), []
     old = [] if close_gaps else [columns.get("rank", "rank"), "tied"]
     table = replace(table, frame=table.frame.drop(old, strict=False), totals=totals)
     table = repeated_items.once(table, duplicates, **ranking)
@@ -281,9 +283,8 @@ def plan_ranks(
     else:
         ranked = rows if duplicates == "occupy" else rank_order.ranked(rows, table, **ranking)
     ranked = ranked.sort(rank_order.INDEX).drop(rank_order.INDEX)
-    if graded:
-        numbers = [table.item] * (table.item == readers.ROW_NUMBER != columns.get("item"))
-        ranked = ranked.drop(rank_order.GRADE, *numbers)
+    made = [readers.ROW_NUMBER] if table.item == readers.ROW_NUMBER != columns.get("item") else []
+    ranked = ranked.drop(*made, *([rank_order.GRADE] if graded else []))
     flags = [guards.table_flag(table), guards.lists_flag(table), *judgment.input_flags(lists)]
     flags += [flag(truth_) for truth_ in judged for flag in (guards.table_flag, guards.lists_flag)]
     if table.tied:
