@@ -79,9 +79,12 @@ class Drawn:
             for rows, name in ((self.run, placing), (self.truth, "relevance"))
         ]
 
-    def grids(self, *labels):
+    def question(self, *labels):
         settings = keywords.read_options(self.options, takes_average=True)
-        return conventions.grids(ask(self.frames[0], labels, self.frames[1], (), settings))
+        return ask(self.frames[0], labels, self.frames[1], (), settings)
+
+    def grids(self, *labels):
+        return conventions.grids(self.question(*labels))
 
     def value(self, label, choices):
         name = METRICS[label]
@@ -93,19 +96,19 @@ class Drawn:
 
 
 @contextlib.contextmanager
-def computed(*grids):
+def computed(tables, *grids):
     """Let ``explain`` take these conventions: computing them takes most of its time."""
-    kept = explanation._grids
-    explanation._grids = lambda *_, **__: [*grids]
+    kept = explanation._asked
+    explanation._asked = lambda *_, **__: (tables.question(*(g.label for g in grids)), [*grids])
     try:
         yield
     finally:
-        explanation._grids = kept
+        explanation._asked = kept
 
 
 def number_of(grid):
     """Return how many conventions there are, also those without a value."""
-    return len(grid.labels) * math.prod(grid.axes.sizes)
+    return len(grid.labels) * math.prod(map(len, grid.axes[:4]))
 
 
 def is_refused(label, choices):
@@ -168,7 +171,7 @@ def drawn_number(tables, grid, draw):
 def recovered(tables, grid, draw):
     """Explain a drawn number: where its class is among the answers, and how many these are."""
     choices, value = drawn_number(tables, grid, draw)
-    with computed(grid):
+    with computed(tables, grid):
         answer = tables.explained(round(value, 4), grid.label)
     values = answer.frame[grid.label]
     places = [place for place, other in enumerate(values) if is_same(other, value)]
@@ -197,7 +200,7 @@ def recovered_together(tables, grids, draw):
         values[grid.label] = tables.value(grid.label, own)
     if None in values.values():
         return None
-    with computed(*grids):
+    with computed(tables, *grids):
         answer = tables.explained({name: round(value, 4) for name, value in values.items()})
     rows = answer.frame.select(*values).rows()
     found = [place for place, row in enumerate(rows) if all(map(is_same, row, values.values()))]
@@ -220,7 +223,7 @@ def test_conventions_with_equal_values_are_one_class(kind):
     tables, grids = known(kind)
     for label, grid in grids.items():
         numbers = sorted(grid.values["value"])
-        with computed(grid):
+        with computed(tables, grid):
             answer = tables.explained(round(numbers[len(numbers) // 2], 4), label)
         values = answer.frame[label].sort()
         assert not any(map(is_same, values, values[1:]))
@@ -229,12 +232,13 @@ def test_conventions_with_equal_values_are_one_class(kind):
 
 
 def test_gains_of_one_grade_are_one_class():
-    tables, label = Drawn(1, "binary"), "ndcg(discount=rank)@3"
-    grid = known("binary")[1][label]
-    with computed(grid):
-        answer = tables.explained(grid.own, label, digits=9)
+    label = "ndcg(discount=rank)@3"
+    tables, grids = known("binary")
+    grid = grids[label]
+    with computed(tables, grid):
+        answer = tables.explained(grid.own["value"], label, digits=9)
     assert answer.frame["words"][0] == ""
-    gains = {choices["gain"] for choices in map(grid.choices, of_value(grid, grid.own))}
+    gains = {choices["gain"] for choices in map(grid.choices, of_value(grid, grid.own["value"]))}
     assert {"linear", "exponential", "binary"} <= gains
 
 
@@ -254,7 +258,7 @@ def test_presets_are_found_on_tables_that_nobody_saw(kind):
         label = draw.choice([*grids])
         options = {"preset": preset, **tables.options}
         number = rf.evaluate(run, label, truth=truth, **options)[label].item()
-        with computed(grids[label]):
+        with computed(tables, grids[label]):
             answer = tables.explained(round(number, 4), label)
         tools = ", ".join(answer.frame["preset"].drop_nulls())
         assert convention_words.tools([preset]) in tools.split(", "), (preset, label)
@@ -289,7 +293,7 @@ def test_said_chance_is_the_rate_of_drawn_numbers(label, digits):
 def chances(tables, grid, digits, draws):
     """Return how often a drawn number matches some convention: as explain says, and in fact."""
     values, half = sorted(grid.values["value"]), 0.5 * 10**-digits
-    found = explanation._classes([grid], [explanation._Printed(values[0], digits)])
+    found = explanation._classes([grid], [explanation._Number(values[0], digits, "")])
     met, draw = 0, random.Random(digits)
     for _ in range(draws):
         number = round(draw.uniform(values[0] - half, values[-1] + half), digits)
@@ -302,7 +306,7 @@ def test_number_without_a_preset_is_never_called_explained():
     for label, grid in grids.items():
         presets = grid.values.filter(pl.col("convention").is_in([*grid.presets.values()]))
         others = [x for x in grid.values["value"] if (presets["value"] - x).abs().min() > 1e-4]
-        with computed(grid):
+        with computed(tables, grid):
             answer = tables.explained(round(random.Random(label).choice(others), 4), label)
         assert answer.frame["preset"].is_null().all()
         assert "consistent with" in answer.sentence

@@ -101,7 +101,7 @@ def test_equal_scores_keep_the_order_of_rows():
             lambda: rf.runs.side_by_side(GROUPS, 1),
             "no column 'item' for item, which side_by_side reads",
         ),
-        (lambda: GROUPS.rank.with_rank(), "run: no column 'item' for item"),
+        (lambda: GROUPS.drop("label").rank.with_rank(), "run: no column 'item' for item"),
         (
             lambda: GROUPS.rename({"qid": "q"}).rank.evaluate("ap"),
             "no column 'user' for user, 'item'",
