@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, cast, get_args, get_origin
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin
 
 import polars as pl
 
@@ -29,6 +29,7 @@ from rankframe._tables.table import Policy, Tables
 from rankframe.errors import RankingDataError, RankingWarning
 from rankframe.presets import PRESETS, Preset, PresetName, Users
 
+T = TypeVar("T")
 _FEW_GRADES = 4
 _MOST_LABELS = 100  # with the parameters of a metric: those with the fewest departures
 _DEPTHS = (5, 10, 20, 50, 100, 200, 500, 1000)
@@ -110,7 +111,8 @@ def grids(
     tables = readers.read_tables(question)
     metrics = [_variants(label, question.settings) for label in question.metrics]
     axes = _axes(question, tables, metrics, can_rank=can_rank, is_mean=not printed)
-    parts = [(None, [*dict.fromkeys(text for of in metrics for text in of.labels)])]
+    every = [*dict.fromkeys(text for of in metrics for text in of.labels)]
+    parts: list[tuple[Printed | None, list[str]]] = [(None, every)]
     if printed:
         parts = [(values, of.labels) for values, of in zip(printed, metrics, strict=True)]
     frames: list[list[pl.DataFrame]] = [[] for _ in parts]
@@ -157,7 +159,7 @@ class _Variants(NamedTuple):
     label: str
     labels: list[str]
     parameters: list[Mapping[str, object]]
-    presets: dict[str, int]  # the place of each
+    presets: dict[PresetName, int]  # the place of each
 
 
 def _variants(label: object, settings: Settings) -> _Variants:
@@ -166,7 +168,7 @@ def _variants(label: object, settings: Settings) -> _Variants:
         raise TypeError(msg)
     own = labels.call_of(label, settings.defaults)
     level = labels.parse_metric(label).relevant_at
-    calls = {
+    calls: dict[PresetName, MetricCall] = {
         name: labels.call_of(label, preset.get("defaults")) for name, preset in PRESETS.items()
     }
     choices = {name: [*_values_of(name, own, [*calls.values()])] for name in own.options}
@@ -185,7 +187,7 @@ def _variants(label: object, settings: Settings) -> _Variants:
         if same:
             parameters.setdefault(text, options)
     texts = [*parameters]
-    presets: dict[str, int] = {}
+    presets: dict[PresetName, int] = {}
     for name, call in calls.items():
         text = labels.with_level(call.label, level)
         if text in parameters and _means_same(label, text, PRESETS[name].get("defaults")):
@@ -241,7 +243,8 @@ def _axes(
     is_mean: bool,
 ) -> Axes:
     settings, run = question.settings, tables.run
-    users = [tables.users, *(get_args(Users) if tables.has_truth else ())]
+    every: tuple[Policy, ...] = get_args(Users) if tables.has_truth else ()
+    users: list[Policy] = [tables.users, *every]
     undefined = [settings.undefined, None, 0.0, 1.0]
     means = [settings.average] if is_mean else ["users"]
     has_divisor = any(_has_divisor(labels.parse_metric(of.labels[0])) for of in metrics)
@@ -254,8 +257,13 @@ def _axes(
     pairs = _changes(tables, is_scored=is_scored, can_rank=can_rank, uncut=uncut)
     changes = [{}, *({name: value} for name, value in pairs if value != own[name])]
     default = replace(tables, settings=replace(settings, users=None, preset=None)).users
-    once = (list(dict.fromkeys(axis)) for axis in (users, undefined, means))
-    return Axes(changes, *once, own, default, is_scored)
+    return Axes(
+        changes, _once(users), _once(undefined), _once(means), own, default, is_scored=is_scored
+    )
+
+
+def _once(values: Iterable[T]) -> list[T]:
+    return list(dict.fromkeys(values))
 
 
 def _changes(
@@ -532,7 +540,7 @@ def _numbered(variants: _Variants, axes: Axes, cells: pl.DataFrame) -> Grid:
         departures.alias("departures"),
         pl.col(_COUNTED).alias("users"),
     ).sort("convention", maintain_order=True)
-    presets = {
+    presets: dict[str, int] = {
         name: _shared_of(name, axes) * len(texts) + place
         for name, place in variants.presets.items()
     }

@@ -52,12 +52,13 @@ class Explanation:
     users: pl.DataFrame | None = None
 
     def __repr__(self) -> str:
-        with pl.Config(**_SHOWN, tbl_hide_column_data_types=True):  # type: ignore[arg-type]
+        with pl.Config(**_SHOWN, tbl_hide_column_data_types=True):
             return f"{self.sentence}\n{self.frame.drop('call')}\n{self.frame['call'][0]}"
 
     def _repr_html_(self) -> str:
-        with pl.Config(**_SHOWN):  # type: ignore[arg-type]
-            return f"<p>{html.escape(self.sentence)}</p>\n{self.frame._repr_html_()}"
+        with pl.Config(**_SHOWN):
+            table = self.frame._repr_html_()  # pyright: ignore
+            return f"<p>{html.escape(self.sentence)}</p>\n{table}"
 
 
 class _Number(NamedTuple):
@@ -79,7 +80,7 @@ def _half(digits: int) -> float:
 
 @adapters.takes_arrow
 def explain(
-    number: float | Mapping[str, float] | Frame,
+    number: float | Decimal | Mapping[str, float | Decimal] | Frame,
     metric: str | Runs[Frame],
     run: Runs[Frame] | None = None,
     /,
@@ -158,7 +159,8 @@ def explain(
     table: Any = metric if run is None else run
     printed: Mapping[str, _Number | Printed]
     if run is not None:
-        printed = {_label(metric): _read(metric, number, digits)}
+        label = _label(metric)
+        printed = {label: _read(label, number, digits)}
     elif adapters.is_frame(number):
         printed = _read_values(number, digits, options)
     elif adapters.is_dict(number) and number:
@@ -335,8 +337,8 @@ class _Cells(NamedTuple):
     def share(self, kinds: pl.DataFrame) -> float:
         """Return how often a number between the least and the greatest value meets a class."""
         width, values = 2 * self.half, kinds["value"].sort()
-        covered = values.diff().drop_nulls().clip(upper_bound=width).sum() + width
-        return covered / (self.greatest - self.least + width)
+        gaps = map(float, values.diff().drop_nulls())
+        return (sum(min(gap, width) for gap in gaps) + width) / (self.greatest - self.least + width)
 
 
 def _cells(grid: Grid, printed: _Number | Printed) -> _Cells:
@@ -514,13 +516,14 @@ def _code(caller: _Caller, grids: Sequence[Grid], row: Mapping[str, Any]) -> str
 
 def _arguments(texts: Sequence[str], options: Mapping[str, Any]) -> str:
     """Write the arguments of a call; tables have the names of their keywords."""
-    simple = (str, int, float, list, tuple, type(None))
-    passed = {
-        n: repr(x) if isinstance(x, simple) or n == "preset" else n for n, x in options.items()
-    }
-    return ", ".join(
-        [*texts, *(f"{n}={x}" for n, x in passed.items() if (n, x) != ("truth", "None"))]
-    )
+    written: list[str] = [*texts]
+    for name, value in options.items():
+        is_table = (
+            not isinstance(value, str | int | float | list | tuple | None) and name != "preset"
+        )
+        if is_table or (name, value) != ("truth", None):
+            written.append(f"{name}={name}" if is_table else f"{name}={cast('object', value)!r}")
+    return ", ".join(written)
 
 
 def _frame(classes: _Classes, grids: Sequence[Grid], caller: _Caller) -> pl.DataFrame:
