@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
 import polars as pl
 
 from rankframe._evaluation import convention_words
 from rankframe._evaluation.conventions import Grid, grids
-from rankframe._request import keywords, labels
+from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.question import ask
 from rankframe._request.types import FrameT, Runs, Truth
@@ -16,26 +16,12 @@ from rankframe._tables import adapters, rules, run_dicts
 
 _ALL = "all"
 _SAME = 1e-12  # values that differ by less are equal
-_COLUMNS = (
-    *("choice", "least", "value", "greatest", "least_setting", "greatest_setting"),
-    *("width", "conventions"),
-)
 _OTHER = "other "  # prefix of the columns of the second system of a pair
 #: Names of columns of the result, and of those that it is made of.
 _TAKEN = (
-    *(
-        *_COLUMNS,
-        "turned",
-        f"{_OTHER}value",
-        "users",
-        "value",
-        "label",
-        "set",
-        "undefined",
-        "average",
-    ),
-    *("change", "metric", "sum", "weight", "lacking", "filled", "own", "place", "convention"),
-    *("departures", "long", "len"),
+    *("choice", "least", "value", "greatest", "least_setting", "greatest_setting", "width"),
+    *("conventions", "turned", f"{_OTHER}value", "convention", "departures", "users", "label"),
+    *("own", "place", "undefined", "average", "change"),
 )
 
 
@@ -119,58 +105,48 @@ def conventions(
     table = adapters.to_polars(run, "run").lazy().collect()
     several = by if by and table[by[0]].n_unique() > 1 else []
     rules.raise_if_taken("conventions", _TAKEN, several)
-    if len(labels.parse_metrics([metric], per_user=False)) > 1:
-        msg = f"metric {metric!r} has several cut-offs: name one"
-        raise ValueError(msg)
     settings = keywords.read_options(options, takes_average=True)
-    judged: Any = truth.collect() if isinstance(truth, pl.LazyFrame) else truth
-    judged = adapters.to_polars(judged, "truth") if adapters.is_frame(judged) else judged
-    (grid,) = grids(ask(table, [metric], judged, several, settings))
-    order = table.select(several).unique(maintain_order=True)
-    return adapters.to_caller_type(_spread(grid, order).lazy(), like=run)
+    if adapters.is_frame(truth):
+        truth = adapters.to_polars(truth, "truth").lazy().collect()
+    (grid,) = grids(ask(table, [metric], truth, several, settings))
+    systems = table.select(several).unique(maintain_order=True)
+    return adapters.to_caller_type(_spread(grid, systems).lazy(), like=run)
 
 
 def _spread(grid: Grid, systems: pl.DataFrame) -> pl.DataFrame:
     """Reduce the values of all conventions to a row per system and choice."""
-    by, value, rows = systems.columns, pl.col("value"), _rows(grid)
+    by, value, number, rows = systems.columns, pl.col("value"), pl.col("convention"), _rows(grid)
     if by:
         rows = systems.join(rows, on=by, nulls_equal=True, maintain_order="left_right")
-    close = value.round(12)
-    ends = {
-        name: pl.col("convention").sort_by(key, "departures", "convention").first()
-        for name, key in {"least_setting": close, "greatest_setting": -close}.items()
-    }
-    own = value.filter(pl.col("convention") == 0).first()
+    close, width = value.round(12), value.max() - value.min()
     spread = rows.group_by(*by, "choice").agg(
-        value.min().alias("least"), own, value.max().alias("greatest"), pl.len(), **ends
-    )
-    width = pl.col("greatest") - pl.col("least")
-    spread = spread.with_columns(
-        *(_in_words(grid, spread, name) for name in ends),
+        least=value.min(),
+        value=value.filter(number == 0).first(),
+        greatest=value.max(),
+        least_setting=number.sort_by(close, "departures", number).first(),
+        greatest_setting=number.sort_by(-close, "departures", number).first(),
         width=pl.when(width > _SAME).then(width).otherwise(0.0),
-        conventions=pl.col("len").cast(pl.Int64),
+        conventions=pl.len().cast(pl.Int64),
     )
     spread = spread.sort(pl.col("choice") != _ALL, -pl.col("width"), "choice")
-    if by:
-        spread = spread.join(_turned(rows, by[0]), on=[*by, "choice"], how="left", nulls_equal=True)
-        spread = systems.join(spread, on=by, nulls_equal=True, maintain_order="left_right")
-        none = pl.lit([], pl.List(pl.String))
-        spread = spread.with_columns(pl.col("turned").fill_null(none))
-    return spread.select(*by, *_COLUMNS, *(["turned"] if by else []))
+    ends = ("least_setting", "greatest_setting")
+    spread = spread.with_columns(_in_words(grid, spread, name) for name in ends)
+    if not by:
+        return spread
+    spread = spread.join(_turned(rows, by[0]), on=[*by, "choice"], how="left", nulls_equal=True)
+    spread = systems.join(spread, on=by, nulls_equal=True, maintain_order="left_right")
+    return spread.with_columns(pl.col("turned").fill_null(pl.lit([], pl.List(pl.String))))
 
 
 def _turned(rows: pl.DataFrame, system: str) -> pl.DataFrame:
     """Name the systems that are above another under some conventions, and below under others."""
     other = rows.select("choice", "convention", pl.col(system, "value").name.prefix(_OTHER))
-    gap = pl.col("value") - pl.col(f"{_OTHER}value")
-    keys = [system, "choice", f"{_OTHER}{system}"]
-    ends = rows.join(other, on=["choice", "convention"], maintain_order="left_right")
-    ends = ends.group_by(keys, maintain_order=True).agg(
-        gap.min().alias("low"), gap.max().alias("high")
-    )
-    turned = ends.filter((pl.col("low") < -_SAME) & (pl.col("high") > _SAME))
-    names = pl.col(f"{_OTHER}{system}").cast(pl.String).alias("turned")
-    return turned.group_by(system, "choice", maintain_order=True).agg(names)
+    pairs = rows.join(other, on=["choice", "convention"], maintain_order="left_right")
+    gap, name = pl.col("value") - pl.col(f"{_OTHER}value"), pl.col(f"{_OTHER}{system}")
+    turns = (gap.min() < -_SAME) & (gap.max() > _SAME)
+    pairs = pairs.group_by(system, "choice", name, maintain_order=True).agg(turns.alias("value"))
+    pairs = pairs.filter("value").group_by(system, "choice", maintain_order=True)
+    return pairs.agg(name.cast(pl.String).alias("turned"))
 
 
 def _rows(grid: Grid) -> pl.DataFrame:

@@ -166,6 +166,9 @@ def _variants(label: object, settings: Settings) -> _Variants:
     if not isinstance(label, str):
         msg = f"metric {label!r}: its parameters are not known: take a label, such as 'ndcg@10'"
         raise TypeError(msg)
+    if len(labels.parse_metrics([label], per_user=False)) > 1:
+        msg = f"metric {label!r} has several cut-offs: name one"
+        raise ValueError(msg)
     own = labels.call_of(label, settings.defaults)
     level = labels.parse_metric(label).relevant_at
     calls: dict[PresetName, MetricCall] = {
@@ -362,7 +365,8 @@ def _values(
     of_users.setdefault("users", partial(_of_users, average="users"))
     for text in texts:
         metric = labels.parse_metric(text)
-        mean = "pooled" if "pooled" in of_users and _has_divisor(metric) else "users"
+        may_pool = axes.averages[0] == "pooled" or _has_divisor(metric)  # the caller's may fail
+        mean = "pooled" if "pooled" in of_users and may_pool else "users"
         kinds.setdefault(_of_lists if metric.is_of_all_lists else of_users[mean], []).append(text)
     with warnings.catch_warnings():
         if not is_own:  # they would be of tables that the caller does not have
@@ -543,6 +547,7 @@ def _numbered(variants: _Variants, axes: Axes, cells: pl.DataFrame) -> Grid:
     presets: dict[str, int] = {
         name: _shared_of(name, axes) * len(texts) + place
         for name, place in variants.presets.items()
+        if PRESETS[name].get("users", axes.users[0]) in axes.users
     }
     return Grid(variants.label, texts, parameters, axes, presets, values)
 

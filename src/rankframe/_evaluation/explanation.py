@@ -194,9 +194,6 @@ def _label(metric: object) -> str:
     if not isinstance(metric, str):
         msg = f"explain takes the label of a number, such as 'ndcg@10', not {type(metric).__name__}"
         raise TypeError(msg)
-    if len(labels.parse_metrics([metric], per_user=False)) > 1:
-        msg = f"metric {metric!r} has several cut-offs, and a number has one: name it"
-        raise ValueError(msg)
     return metric
 
 
@@ -297,7 +294,7 @@ def _asked(
         truth = adapters.to_polars(truth, "truth").lazy().collect()
     settings = keywords.read_options(options, takes_average=True)
     values = [value for value in printed.values() if isinstance(value, Printed)]
-    question = ask(frame, [*printed], truth, by, settings, per_user=bool(values))
+    question = ask(frame, [*printed], truth, (), settings, per_user=bool(values))
     has_ranks = options.get("rank", "rank") in frame.columns
     can_rank = can_rank and not (of_dict and has_ranks)
     return question, conventions.grids(question, values, can_rank=can_rank)
