@@ -118,3 +118,16 @@ def test_systems_keep_the_order_of_the_table():
     assert_frame_equal(got, wanted.rename({"model": "system"}))
     one = rf.stats.conventions({"x": RUN}, "recall@2", truth=TRUTH)
     assert_frame_equal(one, rf.stats.conventions(RUN, "recall@2", truth=TRUTH))
+
+
+def test_lists_without_a_truth_have_a_spread():
+    got = rf.stats.conventions(RUN, "novelty@2", history=RUN)
+    own = rf.evaluate(RUN, "novelty@2", history=RUN)["novelty@2"].item()
+    assert got["value"].unique().to_list() == [pytest.approx(own)]
+    assert {"k", "out_of"} & {*got["choice"]}
+
+
+def test_pooled_mean_without_a_form_is_refused():
+    for call in (rf.evaluate, rf.stats.conventions):
+        with pytest.raises(ValueError, match="metric 'gmap' is not declared as a numerator"):
+            call(RUN, "gmap", truth=TRUTH, average="pooled")
