@@ -26,7 +26,7 @@ from rankframe._request.labels import MetricCall, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._tables import adapters, rank_order, readers, verbs
 from rankframe._tables.table import Policy, Tables
-from rankframe.errors import RankingDataError, RankingWarning
+from rankframe.errors import RankingWarning
 from rankframe.presets import PRESETS, Preset, PresetName, Users
 
 T = TypeVar("T")
@@ -116,22 +116,19 @@ def grids(
     if printed:
         parts = [(values, of.labels) for values, of in zip(printed, metrics, strict=True)]
     frames: list[list[pl.DataFrame]] = [[] for _ in parts]
-    problem: RankingDataError | None = None
+    problem: ValueError | None = None
     for place, change in enumerate(axes.changes):
         try:
             changed = changed_question(question, tables, axes, change)
             for frame, (values, texts) in zip(frames, parts, strict=True):
                 of_change = _values(changed, axes, texts, values, is_own=place == 0)
                 frame += [means.with_columns(change=pl.lit(place, pl.Int64)) for means in of_change]
-        except RankingDataError as error:  # items come several times, unless a change takes one
-            if {"duplicates": "first"} not in axes.changes:
+        except ValueError as error:
+            if place == 0 and {"duplicates": "first"} not in axes.changes:
                 raise
-            problem = error
-        except ValueError:
-            if place == 0:
-                raise
+            problem = problem or error  # items come several times, unless a change takes one
     if not any(frames):
-        raise cast("RankingDataError", problem)
+        raise cast("ValueError", problem)
     cells = [pl.concat(frame) for frame in frames] * (1 if printed else len(metrics))
     return [_numbered(of, axes, frame) for of, frame in zip(metrics, cells, strict=True)]
 
