@@ -283,8 +283,10 @@ def plan_ranks(
     else:
         ranked = rows if duplicates == "occupy" else rank_order.ranked(rows, table, **ranking)
     ranked = ranked.sort(rank_order.INDEX).drop(rank_order.INDEX)
-    made = [readers.ROW_NUMBER] if table.item == readers.ROW_NUMBER != columns.get("item") else []
-    ranked = ranked.drop(*made, *([rank_order.GRADE] if graded else []))
+    numbers = (
+        [readers.ROW_NUMBER] if table.item == readers.ROW_NUMBER != columns.get("item") else []
+    )
+    ranked = ranked.drop(*numbers, *([rank_order.GRADE] if graded else []))
     flags = [guards.table_flag(table), guards.lists_flag(table), *judgment.input_flags(lists)]
     flags += [flag(truth_) for truth_ in judged for flag in (guards.table_flag, guards.lists_flag)]
     if table.tied:
