@@ -1,12 +1,14 @@
 """The nightly job of the guide: broken days, a killed writer, and days that come again."""
 
 import importlib.util
+import io
 import json
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import polars as pl
@@ -61,22 +63,24 @@ def lake(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def first_day(tmp_path_factory):
+def first_night(tmp_path_factory):
+    """A lake of two days after the night of the first, and what the job said."""
     folder = tmp_path_factory.mktemp("lake")
     put(folder, "2026-11-01", tables(1))
     put(folder, "2026-11-02", tables(2))
-    assert JOB.main(str(folder), "2026-11-01") == 0
-    return folder
+    with redirect_stdout(io.StringIO()) as said:
+        assert JOB.main(str(folder), "2026-11-01") == 0
+    return folder, said.getvalue()
 
 
 @pytest.fixture
-def logged(first_day, tmp_path):
+def logged(first_night, tmp_path):
     """A lake of two days, of which the first is in the log."""
-    return shutil.copytree(first_day, tmp_path / "logged")
+    return shutil.copytree(first_night[0], tmp_path / "logged")
 
 
-def test_good_day_is_logged_drawn_and_passes(lake, capsys):
-    assert JOB.main(str(lake), "2026-11-01") == 0
+def test_good_day_is_logged_drawn_and_passes(first_night):
+    lake, said = first_night
     log = pl.read_parquet(lake / "log.parquet")
     assert " ".join(log.columns) == "day model metric mean std users missed conventions"
     run, truth = tables(1).values()
@@ -85,7 +89,7 @@ def test_good_day_is_logged_drawn_and_passes(lake, capsys):
     assert {path.name for path in lake.iterdir() if path.is_file()} == {
         *("log.parquet", "trend.svg", "2026-11-01.html", "2026-11-01.json")
     }
-    assert "high enough" in capsys.readouterr().out
+    assert "high enough" in said
 
 
 def test_bad_model_fails_the_gate_and_is_logged(lake, monkeypatch):
