@@ -35,6 +35,7 @@ def row(found, table, what, **groups):
 
 
 CASES = [case for section in odd_input.cases().values() for case in section]
+THIRD = {case.name for case in CASES[::3]}
 #: What is counted of the rules of each row, and of rows together.
 RULES = pl.col("what").str.contains(
     "^(null_(groups|users|items|relevances|subtopics)|(invalid|several|shared)_ranks|duplicates)$"
@@ -78,7 +79,8 @@ def assert_as_check(run, **options):
 def test_odd_input_is_counted_where_check_raises_of_a_row(case):
     options = {name: value for name, value in case.options.items() if name in ROLES | {"by"}}
     found = assert_as_check(case.run, truth=case.truth, **options)
-    if found is not None:
+    # a lazy frame runs the same plan later, which a third of the cases shows
+    if found is not None and (reference.thorough or case.name in THIRD):
         lazily = rf.health(case.run.lazy(), truth=case.truth.lazy(), **options)
         assert_frame_equal(lazily.collect(), found)
     try:
