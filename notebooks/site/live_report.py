@@ -100,9 +100,8 @@ def tables_of_two() -> dict[str, Any]:
 @functools.cache
 def tables() -> dict[str, Any]:
     """Return the names that the code of charts reads."""
+    names = tables_of_two()  # finds the module
     import movielens
-
-    names = tables_of_two()
 
     users = names["truth"].select("user").unique()
     runs = names["two"] | {"item-kNN": movielens.item_knn(names["ratings"], users)}
