@@ -145,6 +145,15 @@ def test_values_of_the_grid_are_those_of_the_reference(kind):
         compare(tables, grid, 100, random.Random(label))
 
 
+def test_one_label_without_a_form_under_ties_hides_no_other():
+    grid = known("scores")[1]["ap@3"]
+    found = [*map(grid.choices, grid.values["convention"])]
+    names = {choices["divide_by"] for choices in found if choices["ties"] == "expected"}
+    assert names == {"relevant", "attainable", "returned", "hits", "k"}
+    cut = {x["divide_by"] for x in found if x["ties"] == "expected" and x["k"] == 3}
+    assert cut == names - {"hits"}
+
+
 def compare(tables, grid, draws, draw):
     """Compare the values of some conventions with those of the reference."""
     found = dict(grid.values.select("convention", "value").rows())

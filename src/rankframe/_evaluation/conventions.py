@@ -373,16 +373,21 @@ def _values(
 
 
 def _tried(
-    make: Callable[[Sequence[str]], pl.DataFrame], names: Sequence[str], *, is_own: bool
+    make: Callable[[Sequence[str]], pl.DataFrame],
+    names: Sequence[str],
+    *,
+    is_own: bool,
+    is_half: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """Yield the values of labels, without those that the tables do not allow."""
     try:
         yield make(names)
     except ValueError:
-        if len(names) > 1 and [*_tried(make, names[:1], is_own=is_own)]:
+        # if the caller's label fails, so do all others
+        if len(names) > 1 and (is_half or [*_tried(make, names[:1], is_own=is_own)]):
             middle = len(names) // 2
             for half in (names[:middle], names[middle:]):
-                yield from _tried(make, half, is_own=False)
+                yield from _tried(make, half, is_own=False, is_half=True)
         elif is_own:
             raise
 
