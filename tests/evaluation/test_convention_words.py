@@ -54,7 +54,8 @@ def test_what_differs_is_told():
 def test_tools_are_named_as_they_are_written():
     tools = convention_words.tools(["rectools", "trec_eval_9", "ranx"])
     assert tools == "RecTools, trec_eval 9, ranx"
-    assert convention_words.tools(["spark", "replay"], last=" and ") == "Spark and RePlay"
+    assert convention_words.enumeration(["a", "b", "c"]) == "a, b and c"
+    assert convention_words.enumeration(["a"]) == "a"
     names = [convention_words.tools([name]).replace("trec_eval", "") for name in PRESETS]
     assert not any("_" in name for name in names)
     assert convention_words._templates("tools").keys() <= PRESETS.keys()

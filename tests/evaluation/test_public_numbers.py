@@ -82,12 +82,15 @@ def test_readme_of_ranx():
     assert "ranx" in found.frame["preset"][0].split(", ")
 
 
-def test_digits_that_are_cut_off_do_not_fit():
-    """It prints 0.6416, and the value is 0.641667: the nearest convention is yours."""
+def test_digits_that_are_cut_off():
+    """It prints 0.6416, and the value is 0.641667."""
     run, truth = rf.from_scores(OF_RANX), rf.from_grades(QRELS_OF_RANX)
-    first = rf.explain(0.6416, "map@5", run, truth=truth).frame.row(0, named=True)
-    assert not first["fits"]
+    found = rf.explain(0.6416, "map@5", run, truth=truth)
+    first = found.frame.row(0, named=True)
+    assert first["fits"]
     assert (first["departures"], first["map@5"]) == (0, pytest.approx(0.641667, abs=1e-6))
+    assert found.sentence.startswith("0.6416, cut off and not rounded, is map@5 as you compute it")
+    assert not rf.explain(0.6418, "map@5", run, truth=truth).frame["fits"].any()
 
 
 def test_scikit_learn_averages_over_ties():

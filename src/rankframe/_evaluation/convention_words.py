@@ -6,7 +6,7 @@ undefined, average, relevant_at, ties, duplicates, depth, unjudged and ranks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any, TypeAlias
@@ -28,10 +28,14 @@ def _templates(part: str) -> Mapping[str, str]:
     return of_part
 
 
-def tools(presets: Iterable[str], *, last: str = ", ") -> str:
-    """Name presets as their tools are written: ``RecTools, Spark``, the last one after ``last``."""
-    *names, final = (_templates("tools").get(name, name) for name in presets)
-    return last.join([", ".join(names), final] if names else [final])
+def tools(presets: Iterable[str]) -> str:
+    """Name presets as their tools are written: ``RecTools, Spark``."""
+    return ", ".join(_templates("tools").get(name, name) for name in presets)
+
+
+def enumeration(texts: Sequence[str]) -> str:
+    """Join texts as a sentence does: ``RecTools, Spark and ranx``."""
+    return " and ".join([*filter(None, [", ".join(texts[:-1])]), *texts[-1:]])
 
 
 def departures(convention: Convention, other: Convention) -> Convention:

@@ -22,6 +22,8 @@ from rankframe._tables import adapters, rank_order, run_dicts
 from rankframe.errors import RankingDataError, option, table_code
 
 _NEAREST = 3  # rows where no convention fits
+_MOST_ROWS = 10  # in print
+_RARE = 0.01  # up to this chance, a preset that fits explains a number
 _SAME = 1e-12  # values that differ by less are one
 _SHOWN_DIGITS = 4
 _MOST_TOOLS = 3  # in a sentence
@@ -53,12 +55,18 @@ class Explanation:
 
     def __repr__(self) -> str:
         with pl.Config(**_SHOWN, tbl_hide_column_data_types=True):
-            return f"{self.sentence}\n{self.frame.drop('call')}\n{self.frame['call'][0]}"
+            table = str(self.frame.drop("call").head(_MOST_ROWS))
+        return f"{self.sentence}\n{table}\n{self._rest}{self.frame['call'][0]}"
 
     def _repr_html_(self) -> str:
         with pl.Config(**_SHOWN):
-            table = self.frame._repr_html_()  # pyright: ignore
-            return f"<p>{html.escape(self.sentence)}</p>\n{table}"
+            table = self.frame.head(_MOST_ROWS)._repr_html_()  # pyright: ignore
+        return f"<p>{html.escape(self.sentence)}</p>\n{table}{self._rest}"
+
+    @property
+    def _rest(self) -> str:
+        more = len(self.frame) - _MOST_ROWS
+        return f"and {more:,} more: see .frame\n" if more > 0 else ""
 
 
 class _Number(NamedTuple):
@@ -67,6 +75,7 @@ class _Number(NamedTuple):
     value: float
     digits: int
     text: str
+    is_cut: bool = False  # off, not rounded
 
     @property
     def half(self) -> float:
@@ -138,8 +147,10 @@ def explain(
         ``average`` (pooled), and at most one change of the tables: another ``relevant_at``, order
         of equal scores, ``duplicates`` or ``depth``, ``unjudged="drop"``, or all ranks one lower.
         Those of presets are among them. A single number that no preset gives is called
-        "consistent with" a convention, since one of so many may fit by chance: the sentence says
-        how often a number that is drawn at random between the least and the greatest value would.
+        "consistent with" a convention, since one of so many may fit by chance, and so is one that
+        more than 1% of numbers drawn at random between the least and the greatest value would fit
+        like this; the sentence says how many would. If nothing fits, a number may have been cut
+        off, such as 0.6416 for 0.641667: then a value fits if it begins with the number.
 
     Raises
     ------
@@ -180,9 +191,14 @@ def explain(
         truth=truth,
         **options,
     )
-    classes = _classes(grids, [*printed.values()])
-    users = _users(question, grids, classes.rows.row(0, named=True), [*printed.values()])
-    sentence = _sentence(classes, grids, [*printed.values()])
+    numbers = [*printed.values()]
+    classes = _classes(grids, numbers)
+    if not classes.fits:
+        cut = [n._replace(is_cut=True) if isinstance(n, _Number) else n for n in numbers]
+        if (of_cut := _classes(grids, cut)).fits:
+            classes, numbers = of_cut, cut
+    users = _users(question, grids, classes.rows.row(0, named=True), numbers)
+    sentence = _sentence(classes, grids, numbers)
     return Explanation(sentence, _frame(classes, grids, caller), _choices(grids), users)
 
 
@@ -349,7 +365,7 @@ def _cells(grid: Grid, printed: _Number | Printed) -> _Cells:
         fits = miss == 0
     else:
         miss = kind - printed.value
-        fits = miss.abs() <= printed.half
+        fits = (miss - printed.half * printed.is_cut).abs() <= printed.half
     step = pl.max_horizontal(kind.abs(), 1) * _SAME
     cells = values.sort(kind, "convention").with_columns(
         shared=pl.col("convention") // len(grid.labels),
@@ -579,8 +595,9 @@ def _sentence(
     if not classes.fits:
         away = f"{row['difference']:,.0f} values are others" if of_users else ""
         away = away or f"{abs(row['difference']):.2g} away"
-        nearest = f"the nearest ({away}): {words}{_tools(row)}"
-        return f"No convention of {names} gives {numbers}; {nearest}. {yours_is} {_hint(grids)}"
+        nearest = f"the nearest ({away}): {words}{_tools(row)}."
+        nearest += f" {yours_is}" if row["departures"] else ""
+        return f"No convention of {names} gives {numbers}; {nearest} {_hint(grids)}"
     others = classes.rows.height - 1
     more = f" {others:,} other class{'es' * (others > 1)} of conventions fit{'s' * (others == 1)}."
     more = more if others else ""
@@ -589,8 +606,9 @@ def _sentence(
         text = f"{numbers} {verb} {names} as you compute it{_tools(row)}.{more}"
         return text[:1].upper() + text[1:]
     by_preset = row["preset"] is not None
-    verb += " explained by" if by_preset or verb == "are" else " consistent with"
     chance = classes.of_presets if by_preset else classes.chance
+    is_rare = verb == "are" or (by_preset and chance <= _RARE)
+    verb += " explained by" if is_rare else " consistent with"
     what = f" {names}" if len(grids) == 1 else ""
     text = f"{numbers} {verb}{what}: {words}{_tools(row)}. {yours_is}{more}"
     if of_users:
@@ -608,7 +626,11 @@ def _numbers(grids: Sequence[Grid], printed: Sequence[_Number | Printed]) -> str
             return f"the values of {len(value.values):,} users"
         text = max(value.text, f"{value.value:.{value.digits}f}", key=len)
         texts.append(text + f" ({grid.label})" * (len(grids) > 1))
-    return " and ".join(texts)
+    return convention_words.enumeration(texts) + ", cut off and not rounded," * _is_cut(printed[0])
+
+
+def _is_cut(printed: _Number | Printed) -> bool:
+    return isinstance(printed, _Number) and printed.is_cut
 
 
 def _own(grid: Grid, printed: _Number | Printed) -> str:
@@ -624,8 +646,9 @@ def _tools(row: Mapping[str, Any]) -> str:
     if row["preset"] is None:
         return ""
     names = row["preset"].split(", ")
-    more = f" and {len(names) - _MOST_TOOLS} more" if len(names) > _MOST_TOOLS else ""
-    return f" (the convention of {', '.join(names[:_MOST_TOOLS])}{more})"
+    if (more := len(names) - _MOST_TOOLS) > 0:
+        names = [*names[:_MOST_TOOLS], f"{more} more"]
+    return f" (the convention of {convention_words.enumeration(names)})"
 
 
 def _more_users(grids: Sequence[Grid], row: Mapping[str, Any]) -> str:
