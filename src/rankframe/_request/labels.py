@@ -718,15 +718,21 @@ def _with_defaults(
 def _call_of(expr: pl.Expr) -> MetricCall | None:
     """Find the call that makes an expression, renamed or not; None for one of the caller's own."""
     for earlier in _before_renaming(expr):
-        parsed = look_up(earlier.meta.output_name())
-        try:
-            call = None if parsed is None else _called(parsed)
-            result = None if call is None else call.entry.function(**call.options)
-        except ValueError:
-            continue
+        call, result = _named(earlier.meta.output_name())
         if isinstance(result, pl.Expr) and result.meta.eq(earlier):
             return call
     return None
+
+
+@functools.lru_cache(maxsize=4096)  # as above; 0.3 ms each
+def _named(label: str) -> tuple[MetricCall | None, pl.Expr | Mean | None]:
+    """Return the call that has a label, and what it makes; None where there is none."""
+    parsed = look_up(label)
+    try:
+        call = None if parsed is None else _called(parsed)
+        return call, None if call is None else call.entry.function(**call.options)
+    except ValueError:
+        return None, None
 
 
 @contextlib.contextmanager
@@ -965,9 +971,7 @@ def _register(entry: Entry) -> Entry:
     _ENTRIES.setdefault(name, entry)
     _ENTRIES.setdefault(name.removesuffix("_at"), entry)
     _ALIASES.update({alias.lower(): target for alias, target in entry.aliases})
-    look_up.cache_clear()
-    _by_label.cache_clear()
-    registry.registrations.cache_clear()
+    _clear_caches()
     return entry
 
 
@@ -977,9 +981,12 @@ def forget(entry: Entry) -> None:
     for alias, _ in entry.aliases:
         _ALIASES.pop(alias.lower(), None)
     METRICS.pop(entry.function.__name__, None)
-    look_up.cache_clear()
-    _by_label.cache_clear()
-    registry.registrations.cache_clear()
+    _clear_caches()
+
+
+def _clear_caches() -> None:
+    for cached in (look_up, _by_label, _named, registry.registrations):
+        cached.cache_clear()
 
 
 def _canonical(entry: Entry, options: Mapping[str, Any]) -> str:

@@ -77,6 +77,7 @@ class Column(NamedTuple):
     derive: Derive | None = None
     join: Join | None = None
     form: Form | None = None  # what a join adds, for SQL; held to the join by tests
+    in_parentheses: bool = False  # tables may have a column of the word alone
     registered: bool = False  # by a user: the name is reserved only if a metric reads it
     # the tables besides run and truth of which one must be passed; the name is reserved then
     source: tuple[str, ...] = ()
@@ -88,7 +89,7 @@ class Column(NamedTuple):
     @property
     def always_reserved(self) -> bool:
         """Whether no table may have a column of this name."""
-        return not (self.registered or self.source)
+        return not (self.registered or self.source or self.in_parentheses)
 
 
 COLUMNS: dict[str, Column] = {}
@@ -153,7 +154,7 @@ class Reading:
     def reserved(self) -> list[str]:
         """The names that tables may have unless a metric reads them."""
         columns = self.columns.values()
-        return sorted({column.name for column in columns if not column.always_reserved})
+        return sorted({column.name for column in columns if column.registered or column.source})
 
     @cached_property
     def names_its_rows(self) -> bool:
@@ -238,8 +239,8 @@ def _reading(read: frozenset[str], has_subtopics: bool, inputs: frozenset[str]) 
 
 
 def _is_given(name: str, column: Column, inputs: Collection[str]) -> bool:
-    """Whether the call passes the table that a column comes from; shares are in parentheses."""
-    if column.source == SHARES:
+    """Whether the name means the column, and the call passes the table that it comes from."""
+    if column.in_parentheses or column.source == SHARES:
         return "(" in name
     return not column.source or not {*column.source}.isdisjoint(inputs)
 

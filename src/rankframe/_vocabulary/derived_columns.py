@@ -89,8 +89,8 @@ _given_by_rank(
 )
 
 
-# Both discounts are made once for all metrics and cut-offs of a call; inside a sum, they would be
-# made once per metric.
+# Discounts and gains are made once for all metrics and cut-offs of a call; inside a sum, they would
+# be made once per metric.
 
 
 @registry.column(beside_subtopics=True, derived_on="lists", down_to_rank=True)
@@ -103,6 +103,26 @@ def rank_discount(_rows: Rows) -> pl.Expr:
 def place_discount(_rows: Rows) -> pl.Expr:
     """1 / log2(ideal_place + 1)."""
     return gain_functions.discount(pl.col("ideal_place"))
+
+
+_OF_A_GRADE: Mapping[str, Any] = {
+    "parameters": {"gain": (Gain,)},
+    "in_parentheses": True,
+    "down_to_rank": True,
+    "in_ties": "both",
+}
+
+
+@registry.column(beside_subtopics=True, derived_on="all rows", **_OF_A_GRADE)
+def gain(_rows: Rows, gain: Gain) -> pl.Expr:
+    """The gain of the grade: gain(exponential)."""
+    return gain_functions.gain_of(gain)
+
+
+@registry.column(reads=("ideal_relevance",), **_OF_A_GRADE)
+def ideal_gain(_rows: Rows, gain: Gain) -> pl.Expr:
+    """The gain of ideal_relevance: ideal_gain(exponential)."""
+    return gain_functions.gain_of(gain, pl.col("ideal_relevance"))
 
 
 @registry.column(reads=("relevant",), derived_on="all rows", down_to_rank=True, in_ties="both")

@@ -48,7 +48,7 @@ _OF_NOTHING = {"any": "FALSE", "all": "TRUE"} | dict.fromkeys(
 #: The aggregates of what is the same in all rows that are that number itself.
 _OF_A_NUMBER = ("any", "max", "min", "mean")
 #: Columns that are a pair: any row may hold it.
-_PAIRED = {"ideal_place", "ideal_relevance", "place_discount"}
+_PAIRED = {"ideal_place", "ideal_relevance", "ideal_gain", "place_discount"}
 #: Columns that are one number of each user.
 _OF_A_USER = {"total", "graded", "nonrelevant", "retrieved", "top_grade"}
 
@@ -98,8 +98,8 @@ def _reads_hits(metric: RequestedMetric) -> bool:
 
 def _refuse_unpaired(names: Sequence[str]) -> None:
     """Raise where an aggregate pairs a place of the ideal list with one item: rows differ."""
-    paired = _PAIRED.intersection(names)
-    others = [n for n in names if n not in _PAIRED and n.partition("(")[0] not in _OF_A_USER]
+    paired = [name for name in names if name.partition("(")[0] in _PAIRED]
+    others = [n for n in names if n.partition("(")[0] not in _PAIRED | _OF_A_USER]
     if paired and others:
         msg = (
             f"it reads {min(paired)!r} beside {others[0]!r} in one aggregate: which item holds a "

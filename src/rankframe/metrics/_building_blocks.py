@@ -332,17 +332,24 @@ def attainable(k: int | None) -> pl.Expr:
     return pl.min_horizontal(R, n if k is None else k)
 
 
+#: Gains that take no longer than to read a column; the others are derived once.
+_SIMPLE = "binary", "linear"
+
+
 def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
     """Σ gain·weight; the weight is 0, not null, where a row does not count."""
     # 0·NaN is NaN: a grade without a gain must show at any rank
-    return (gain_of(gain) * weight).sum()
+    own = gain_of(gain) if gain in _SIMPLE else pl.col(registry.name("gain", gain=gain))
+    return (own * weight).sum()
 
 
 def ideal_gain_sum(gain: Gain, k: Cut, by: Discounting = None) -> pl.Expr:
     """Σ gain·discount over the first k places of the ideal list."""
-    place, grade = pl.col("ideal_place"), pl.col("ideal_relevance")
-    binary = (place <= total).cast(pl.Float64)  # the first R places hold the relevant items
-    gains = binary if gain == "binary" else gain_of(gain, grade)
+    place, gains = pl.col("ideal_place"), gain_of("linear", pl.col("ideal_relevance"))
+    if gain == "binary":  # the first R places hold the relevant items
+        gains = (place <= total).cast(pl.Float64)
+    elif gain not in _SIMPLE:
+        gains = pl.col(registry.name("ideal_gain", gain=gain))
     if by is not None:
         return (gains * discount_down_to(k, place, by)).sum()
     return (gains * pl.when(inside(place, k)).then(pl.col("place_discount")).otherwise(0.0)).sum()
