@@ -205,10 +205,15 @@ def test_words_of_items_are_null_on_other_rows():
     assert rf.per_user(run, three, truth=truth)["x"].item() == 3 + 4 + 2
 
 
-@pytest.mark.parametrize("name", sorted(COLUMNS))
+def written(word):
+    """Write a column, with a gain if it has no default."""
+    return f"{word}(exponential)" if COLUMNS[word].in_parentheses else word
+
+
+@pytest.mark.parametrize("name", [*map(written, sorted(COLUMNS))])
 def test_words_keep_their_values_beside_listed(name):
     """Values of relevant and judged rows do not change where the whole list is reduced."""
-    column = COLUMNS[name]
+    column = COLUMNS[name.partition("(")[0]]
     if column.in_ties == "blocks" or name in ("listed", "subtopic"):
         return
     if column.source or column.scope == "shares":  # of other tables: test_lists_and_shares
@@ -320,6 +325,7 @@ def test_columns_say_their_scope():
     for word, column in COLUMNS.items():
         given = {"items", "history"}
         examples = {"of": "genre", "over": "all", "what": "truth", "distance": "cosine"}
+        examples["gain"] = "exponential"
         needs = [key for key, (_, *default) in column.parameters.items() if not default]
         needed = {key: examples.get(key, "none") for key in needs}
         name = registry.name(word, **needed)
@@ -446,7 +452,7 @@ OF_THE_TRUTH = {"total", "graded", "nonrelevant", "top_grade", "subtopic_total",
 OF_THE_TRUTH |= {"subtopics"}
 OF_THE_TRUTH |= {"common_weight", "diverse_rank", "diverse_hits"}
 OF_LISTS = sorted(
-    name
+    written(name)
     for name, column in COLUMNS.items()
     if name not in OF_THE_TRUTH | {"subtopic", "listed"}
     and not name.startswith("ideal_")
@@ -555,3 +561,14 @@ def test_parameters_of_a_column_are_those_that_it_declares():
         with pytest.raises(TypeError, match="'twice', parameter 'k': labels cannot read"):
             registry.given_column("twice", "a rank", parameters={"k": (unread, None)})
     assert "twice" not in COLUMNS
+
+
+def test_tables_may_have_a_column_of_a_word_in_parentheses():
+    run, truth = tables(3)
+    own = truth.with_columns(gain=pl.lit(0.5))
+    labels = ["ndcg(gain=exponential)@3", pl.col("gain").max().alias("own")]
+    both = rf.per_user(run, *labels, truth=own)
+    assert both["own"].unique().to_list() == [0.5]
+    assert_frame_equal(both.drop("own"), rf.per_user(run, labels[0], truth=truth))
+    with pytest.raises(rf.errors.RankingDataError, match="reads a column 'gain'; the rows have"):
+        rf.per_user(run, labels[1], truth=truth)

@@ -148,7 +148,7 @@ def _check_outside(name: str, metric: str, tables: Tables) -> None:
             raise RankingDataError(msg)
         return
     column = registry.COLUMNS.get(name.partition("(")[0])
-    if column is not None and column.source != registry.SHARES and not any(has):
+    if column and column.source not in ((), registry.SHARES) and not any(has):
         msg = f"metric {metric!r}: pass {side_tables.meanings(column.source)}; it reads {name!r}"
         raise RankingDataError(msg)
     if not (tables.has_truth or any(has) or name.startswith("^")):

@@ -150,8 +150,8 @@ def rows(
     if tables.has_truth:
         reading = registry.reading_of(reads, has_subtopics=split, inputs=settings.inputs)
     for name in reading.outside:
-        if name in registry.COLUMNS:
-            tables_of = " or ".join(map(option, registry.COLUMNS[name].source))
+        if name in registry.COLUMNS and (source := registry.COLUMNS[name].source):
+            tables_of = " or ".join(map(option, source))
             msg = f"a metric reads {name!r}: pass {tables_of}"
             raise RankingDataError(msg)
     joined, table = judgment.judge(tables), tables.run

@@ -136,7 +136,8 @@ def _run(value: Any, columns: Columns, *, by_name: bool) -> Any:
     is_of_runs = shape == "dicts" or not all(are_users)  # others are frames, or are refused later
     if by_name and is_of_runs:
         return {name: _run(run, columns, by_name=False) for name, run in mapping.items()}
-    return dicts.scores_of("run", mapping, [*ids, columns.get("score", "score")])
+    table = dicts.scores_of("run", mapping, [*ids, columns.get("score", "score")])
+    return adapters.note_lists(table)
 
 
 def _truth(value: Any, columns: Columns) -> Any:

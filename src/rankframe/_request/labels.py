@@ -364,7 +364,7 @@ def _by_label(label: str, defaults: _CheckedDefaults) -> RequestedMetric:
 
 def _reads_grades(metric: RequestedMetric) -> bool:
     """Whether a metric has gains, or another use of grades than as relevant or not."""
-    return any(name.startswith(("relevance", "gains", "lower_graded")) for name in metric.reads)
+    return any(name.startswith(("relevance", "gain", "lower_graded")) for name in metric.reads)
 
 
 def _requested(

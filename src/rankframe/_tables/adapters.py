@@ -287,6 +287,17 @@ def order_of(frame: Frame) -> tuple[str, pl.Enum] | None:
     return None if order is None else (order[0], pl.Enum(order[1]))
 
 
+def note_lists(table: pl.DataFrame) -> pl.DataFrame:
+    """Note on a table of a dict that its lists lie together, with no item twice."""
+    table._rankframe_lists = True  # type: ignore[attr-defined]  # pyright: ignore
+    return table
+
+
+def are_lists_apart(table: pl.DataFrame | None) -> bool:
+    """Whether this was noted."""
+    return getattr(table, "_rankframe_lists", False)
+
+
 def keep_notes(table: Frame, source: Frame) -> None:
     """Note on a table that was made of another one what a verb noted on that."""
     for name in ("_rankframe_order", "_rankframe_tables", "_rankframe_segments"):

@@ -31,6 +31,7 @@ import polars as pl
 
 from rankframe import _sizes
 from rankframe._request.types import Types
+from rankframe._tables import adapters
 from rankframe._tables.table import Table
 
 #: The least and the greatest value of integer columns, and of the number of ``rows`` of the truth.
@@ -115,7 +116,8 @@ def ranked_alone(run: Table, types: Types, *, single_precision: bool) -> pl.Lazy
     if scores.null_count() or (floats and scores.is_nan().any()):
         return None
     plain = all(ids.dtype.is_integer() or ids.dtype == pl.String for ids in (user, item))
-    if plain and _in_score_order(user, item, scores):
+    apart = adapters.are_lists_apart(run.rows)
+    if plain and _in_score_order(user, item, scores, apart=apart):
         ids = run.frame.select(pl.col(name).cast(types[name]) for name in (run.user, run.item))
         return _with_ranks_in_order(ids, run.user)
     if not floats:
@@ -188,14 +190,19 @@ def as_comparable(name: str, dtype: pl.DataType) -> pl.Expr:
     return column.cast(pl.String) if isinstance(dtype, pl.Categorical | pl.Enum) else column
 
 
-def _in_score_order(user: pl.Series, item: pl.Series, score: pl.Series) -> bool:
-    """Return whether lists are in order: by user, then score and item, both descending."""
+def _in_score_order(
+    user: pl.Series, item: pl.Series, score: pl.Series, *, apart: bool = False
+) -> bool:
+    """Return whether lists are in order: by user, then score and item, both descending.
+
+    Lists that are known to lie ``apart`` may have their users in any order.
+    """
     few = 1_000
-    if len(user) > few and not _in_score_order(user[:few], item[:few], score[:few]):
+    if len(user) > few and not _in_score_order(user[:few], item[:few], score[:few], apart=apart):
         return False
     above, below = slice(0, -1), slice(1, None)
     same = user[below] == user[above]
-    falls = (user[below] > user[above]) | (same & (score[below] < score[above]))
+    falls = (user[below] > user[above] if not apart else ~same) | (same & (score[below] < score[above]))
     rest = (~falls).arg_true()
     if len(rest) > len(user) / 4:  # sorting takes no longer than looking further
         return False
@@ -375,6 +382,8 @@ def are_distinct(table: Table) -> bool:
 
     False also where looking for this would take longer than counting distinct items.
     """
+    if adapters.are_lists_apart(table.rows):
+        return True
     ids = [table.user, table.item]
     codes = [_code(name, table.schema[name]) for name in ids if table.schema[name].is_integer()]
     user, item = codes if len(codes) == 2 else (None, None)
