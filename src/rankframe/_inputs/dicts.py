@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias, cast
 
 import polars as pl
 
-from rankframe import _sizes
 from rankframe._tables import adapters, column_roles
 from rankframe.errors import RankingDataError
 
@@ -101,13 +100,10 @@ def _quickly(
         users, lengths, *rest = map(pl.Series, columns)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         return None
-    ids = users.dtype, rest[0].dtype
-    if not values or not all(dtype in (pl.String, pl.Int64) for dtype in ids):
+    kinds = [(pl.String, pl.Int64), (pl.String, pl.Int64), (pl.Int64, pl.Float64)]
+    each = zip((users, *rest), kinds, strict=False)
+    if not values or not all(column.dtype in kind for column, kind in each):
         return None
-    # ints beside floats may be greater than a float can hold
-    if numbers and rest[1].dtype != pl.Int64:
-        if rest[1].dtype != pl.Float64 or not (rest[1].abs() < _sizes.WHOLE).all():
-            return None
     first = lengths.cum_sum().head(-1)  # the first row of each user but one
     number = pl.zeros(len(rest[0]), pl.Int64, eager=True).scatter(first, 1).cum_sum()
     return pl.DataFrame(dict(zip(names, (users.gather(number), *rest), strict=False)))

@@ -9,10 +9,11 @@ import polars as pl
 
 from rankframe._inputs import item_parents
 from rankframe._inputs.item_parents import Parents
-from rankframe._tables import column_roles, rules, run_dicts
+from rankframe._tables import adapters, column_roles, rules, run_dicts
 from rankframe.errors import RankingDataError, table_code
 
 ROW, _PLACE, _ELEMENT = "__rankframe_row", "__rankframe_place", "__rankframe_struct"
+_NUMBER = "__rankframe_number"
 _FRAME = "frame of lists"
 _DISTANCE = "distance"  # the number of a struct that ascends
 _NUMBERS = (*column_roles.COMMON_NAMES["relevance"], "relevance", "score", _DISTANCE)
@@ -42,9 +43,12 @@ def judged(
         name = both[0].fields[1]
         scores = [_score(pl.col(_ELEMENT).struct.field(name), name).alias("score")]
         checks = [rule_of_scores(retrieved, name, pl.element().struct.field(name))]
-    rows = rules.checked(lists, checks, [user]).with_row_index(ROW)
-    run = _exploded(rows, both[0])
-    run = item_parents.in_place(run, parent, retrieved, ROW, "item", _PLACE)
+
+    def long(lists: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+        run, truth = (_exploded(lists.with_row_index(ROW), ids) for ids in both)
+        return item_parents.in_place(run, parent, retrieved, ROW, "item", _PLACE), truth
+
+    run, truth = long(lists)
     own = run.collect_schema()["item"]
     dtype = run_dicts.common_type(own, both[1].dtype)
     if dtype is None:
@@ -57,19 +61,44 @@ def judged(
     others = [name for name in schema if name not in (user, retrieved, expected)]
     names = ["user", "item", "rank", "relevance", *(["score"] if scores else [])]
     rules.raise_if_taken("from_lists", names, others, f"{_FRAME}, ")
-    truth = _exploded(rows, both[1]).cast({"item": dtype})
     grade = pl.lit(1, pl.Int64)
     if both[1].fields is not None:
         grade = pl.col(_ELEMENT).struct.field(both[1].fields[1])
-    truth = truth.select(ROW, "item", _PLACE, grade.alias("relevance"))
-    run = run.select(ROW, pl.col("item").cast(dtype), pl.col(_PLACE).alias("rank"), *scores)
-    pairs = run.join(truth, on=[ROW, "item"], how="full", coalesce=True)
-    named = rows.select(ROW, pl.col(user).alias("user"), *others)
-    return (
-        named.join(pairs, on=ROW, how="left")
-        .sort(ROW, "rank", _PLACE, nulls_last=True)
-        .select(*names, *others)
-    )
+    of_run = [ROW, pl.col("item").cast(dtype), pl.col(_PLACE).alias("rank"), *scores]
+    of_truth = [ROW, pl.col("item").cast(dtype), _PLACE, grade.alias("relevance")]
+
+    def made(frame: pl.DataFrame) -> pl.DataFrame:
+        run, truth = long(frame.lazy())
+        is_empty = pl.col(retrieved, expected).list.len().fill_null(0) == 0
+        empty = frame.lazy().with_row_index(ROW).filter(pl.all_horizontal(is_empty)).select(ROW)
+        plans = [run.select(of_run), truth.select(of_truth), empty]
+        pairs = _paired(*pl.collect_all(plans))
+        named = frame.select(pl.col(user).alias("user"), *others)[pairs[ROW]]
+        return pairs.hstack(named).select(*names, *others)
+
+    types = {**run.select(of_run).collect_schema(), "user": schema[user]}
+    types |= truth.select(of_truth).collect_schema()
+    types |= {name: schema[name] for name in others}
+    types = {name: types[name] for name in (*names, *others)}
+    return adapters.in_one_step(rules.checked(lists, checks, [user]), made, types)
+
+
+def _paired(run: pl.DataFrame, truth: pl.DataFrame, empty: pl.DataFrame) -> pl.DataFrame:
+    """Make the full join, sorted by row, rank and place: 0.3 of the time of these two."""
+    left, right = (table.with_row_index(_NUMBER) for table in (run, truth))
+    plan = left.lazy().select(_NUMBER, ROW, "item")
+    plan = plan.join(right.lazy(), on=[ROW, "item"], build_side="force_right")
+    hits = adapters.collected(plan, len(run)).sort(_PLACE)
+    found = run[hits[_NUMBER]].hstack(hits.select(_PLACE, "relevance"))
+    rest = [
+        table.filter(
+            pl.repeat(n=len(table), value=True, eager=True).scatter(hits[number], values=False)
+        )
+        for table, number in ((run, _NUMBER), (truth, f"{_NUMBER}_right"))
+    ]
+    pairs = pl.concat([found, *rest, empty], how="diagonal_relaxed")
+    place = pl.col("rank").fill_null(pl.col(_PLACE) + (1 << 31)).fill_null(0)
+    return pairs.sort(pl.col(ROW).cast(pl.Int64) * (1 << 32) + place, maintain_order=True)
 
 
 def of_texts(lists: pl.LazyFrame, columns: Sequence[str], user: str) -> pl.LazyFrame:

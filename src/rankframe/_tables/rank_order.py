@@ -202,7 +202,9 @@ def _in_score_order(
         return False
     above, below = slice(0, -1), slice(1, None)
     same = user[below] == user[above]
-    falls = (user[below] > user[above] if not apart else ~same) | (same & (score[below] < score[above]))
+    falls = (user[below] > user[above] if not apart else ~same) | (
+        same & (score[below] < score[above])
+    )
     rest = (~falls).arg_true()
     if len(rest) > len(user) / 4:  # sorting takes no longer than looking further
         return False
