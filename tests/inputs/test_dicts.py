@@ -155,8 +155,10 @@ def test_order_of_users_and_items_in_a_dict_changes_nothing(falls, tie):
     scores = {u: [(i * 7 + u) % 9 // (1 + tie) for i in range(9)] for u in range(40)}
     run = {f"u{u}": dict(zip(names, map(float, row), strict=True)) for u, row in scores.items()}
     if falls:  # as with_rank puts them
-        pairs = {u: sorted(((s, d) for d, s in row.items()), reverse=True) for u, row in run.items()}
-        run = {u: {d: s for s, d in row} for u, row in pairs.items()}
+        run = {
+            user: {d: s for s, d in sorted(((s, d) for d, s in row.items()), reverse=True)}
+            for user, row in run.items()
+        }
     truth = {user: {"d4": 1, "d7": 2} for user in run}
     mixed = {user: run[user] for user in sorted(run, key=lambda user: (len(user), user[::-1]))}
     labels = ["ndcg@3", "ap", "err", "ndcg(gain=exponential)@5"]

@@ -202,7 +202,7 @@ def _flag_of_blocks(
 
     ``broken``, which holds all rows, settles a doubt: lists lie apart, or a rule may be broken.
     """
-    # 10 M rows in order: half of the time of sets of items, and 0.1 instead of 0.5 GB
+    # (c) 1.3 in November 2026; 10 M rows in order: 0.1 instead of 0.5 GB
     block = pl.struct(table.keys).rle_id().alias("__rankframe_block")
     blocks = table.frame.with_columns(block).group_by("__rankframe_block")
     lists = blocks.agg(pl.col(table.keys).first(), *aggregates)
