@@ -102,8 +102,8 @@ def _quickly(
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         return None
     kinds = [(pl.String, pl.Int64), (pl.String, pl.Int64), (pl.Int64, pl.Float64)]
-    each = zip((users, *rest), kinds, strict=False)
-    if not values or not all(column.dtype in kind for column, kind in each):
+    pairs = zip((users, *rest), kinds, strict=False)
+    if not values or not all(column.dtype in kind for column, kind in pairs):
         return None
     first = lengths.cum_sum().head(-1)  # the first row of each user but one
     number = pl.zeros(len(rest[0]), pl.Int64, eager=True).scatter(first, 1).cum_sum()

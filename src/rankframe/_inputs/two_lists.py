@@ -67,7 +67,7 @@ def judged(
     of_run = [ROW, pl.col("item").cast(dtype), pl.col(_PLACE).alias("rank"), *scores]
     of_truth = [ROW, pl.col("item").cast(dtype), _PLACE, grade.alias("relevance")]
 
-    def made(frame: pl.DataFrame) -> pl.DataFrame:
+    def judged_table(frame: pl.DataFrame) -> pl.DataFrame:
         run, truth = long(frame.lazy())
         is_empty = pl.col(retrieved, expected).list.len().fill_null(0) == 0
         empty = frame.lazy().with_row_index(ROW).filter(pl.all_horizontal(is_empty)).select(ROW)
@@ -80,7 +80,7 @@ def judged(
     types |= truth.select(of_truth).collect_schema()
     types |= {name: schema[name] for name in others}
     types = {name: types[name] for name in (*names, *others)}
-    return adapters.in_one_step(rules.checked(lists, checks, [user]), made, types)
+    return adapters.in_one_step(rules.checked(lists, checks, [user]), judged_table, types)
 
 
 def _paired(run: pl.DataFrame, truth: pl.DataFrame, empty: pl.DataFrame) -> pl.DataFrame:
@@ -89,14 +89,14 @@ def _paired(run: pl.DataFrame, truth: pl.DataFrame, empty: pl.DataFrame) -> pl.D
     plan = left.lazy().select(_NUMBER, ROW, "item")
     plan = plan.join(right.lazy(), on=[ROW, "item"], build_side="force_right")
     hits = adapters.collected(plan, len(run)).sort(_PLACE)
-    found = run[hits[_NUMBER]].hstack(hits.select(_PLACE, "relevance"))
+    retrieved = run[hits[_NUMBER]].hstack(hits.select(_PLACE, "relevance"))
     rest = [
         table.filter(
             pl.repeat(n=len(table), value=True, eager=True).scatter(hits[number], values=False)
         )
         for table, number in ((run, _NUMBER), (truth, f"{_NUMBER}_right"))
     ]
-    pairs = pl.concat([found, *rest, empty], how="diagonal_relaxed")
+    pairs = pl.concat([retrieved, *rest, empty], how="diagonal_relaxed")
     place = pl.col("rank").fill_null(pl.col(_PLACE) + (1 << 31)).fill_null(0)
     return pairs.sort(pl.col(ROW).cast(pl.Int64) * (1 << 32) + place, maintain_order=True)
 
