@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 import polars as pl
+import polars.selectors as cs
 
-from rankframe import errors
+from rankframe import _sizes, errors
 from rankframe._command import inputs
 from rankframe._command.inputs import Input
 from rankframe._inputs import judgment_files
@@ -99,7 +100,8 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         files.append(_typed(_scan(source, _layout(name, arguments, columns)), ids))
     for name in ids:
         files = list(_of_one_type(name, *files))
-    frames = [file.frame for file in files]
+    # text is read once: a plan without a cache reads a run three times
+    frames = [file.frame.cache() if file.form in _SEPARATORS else file.frame for file in files]
     names = inputs.names_of(runs, [file.tag for file in files[: len(runs)]])
     return Tables(
         dict(zip(names, frames[: len(runs)], strict=True)),
@@ -213,6 +215,7 @@ class _File(NamedTuple):
     names: Mapping[str, str] = {}  # names in the file of columns that have been renamed
     sources: Sequence[Path | bytes | str] = ()  # files, what was read at once, or an address
     tag: str | None = None  # of a run of TREC
+    whole: Sequence[str] = ()  # ids of CSV that are all written as integers (007 is not)
 
     def renamed(self, change: Mapping[str, str]) -> "_File":
         """Rename columns that it may have, and remember their names in the file."""
@@ -554,22 +557,11 @@ def _typed(file: _File, texts: Collection[str | None]) -> _File:
     """
     if not file.is_text:
         return file
-    names = {file.names.get(name, name): name for name in file.frame.collect_schema()}
-    as_text = {name: pl.String for name, new in names.items() if new in texts}
-    change = {old: new for old, new in names.items() if old != new}
-    parts: list[_File] = []
+    plain = all(map(_is_plain, file.sources))
     with _named_in_errors(file.name):
-        for source in file.sources:
-            inferred = _csv(source, file.form, infer_schema_length=None, schema_overrides=as_text)
-            has = dict(inferred.collect_schema())  # once, since each plan would infer it again
-            has |= {name: pl.String() for name, dtype in has.items() if dtype == pl.Int128}
-            frame = _csv(source, file.form, schema=has)
-            unused = [name for name in has if name not in names]
-            parts.append(file._replace(frame=frame.drop(unused).rename(change)))
-        typed = file._replace(frame=_stacked(parts))
-        every = pl.sum_horizontal(pl.all().count()).alias("every")
+        counted = _counted(file, texts, _sizes.FIRST_ROWS) if plain else None
         try:
-            rows, _ = typed.frame.select(pl.len(), every).collect().row(0)
+            rows, whole, frame = counted or _counted(file, texts, None) or (0, [], file.frame)
         except pl.exceptions.ComputeError as error:
             if "more fields than" in str(error):
                 _raise_at_row(file)
@@ -577,7 +569,59 @@ def _typed(file: _File, texts: Collection[str | None]) -> _File:
     if not rows:
         msg = f"{file.name}: it is empty"
         raise ValueError(msg)
-    return typed
+    return file._replace(frame=frame, whole=whole)
+
+
+def _counted(
+    file: _File, texts: Collection[str | None], most: int | None
+) -> tuple[int, list[str], pl.LazyFrame] | None:
+    """Infer types, and count rows; None if the first rows may not show the types of all.
+
+    Inferring them from all rows takes four times as long as reading the file.
+    """
+    names = {file.names.get(name, name): name for name in file.frame.collect_schema()}
+    as_text = {name: pl.String for name, new in names.items() if new in texts}
+    change = {old: new for old, new in names.items() if old != new}
+    parts: list[_File] = []
+    try:
+        for source in file.sources:
+            inferred = _csv(source, file.form, infer_schema_length=most, schema_overrides=as_text)
+            has = dict(inferred.collect_schema())  # once, since each plan would infer it again
+            if most and any(dtype == pl.String and n not in as_text for n, dtype in has.items()):
+                return None
+            has |= {name: pl.String() for name, dtype in has.items() if dtype == pl.Int128}
+            frame = _csv(source, file.form, schema=has)
+            unused = [name for name in has if name not in names]
+            parts.append(file._replace(frame=frame.drop(unused).rename(change)))
+        typed = _stacked(parts)
+        ids = [name for name in typed.collect_schema() if name in texts]
+        whole = [_as_integer(name).cast(pl.String).eq_missing(pl.col(name)).all() for name in ids]
+        finite = pl.all_horizontal(pl.lit(value=True), cs.float().is_finite().all())
+        every = pl.sum_horizontal(pl.all().count())
+        row = typed.select(pl.len(), every.alias("every"), finite.alias("finite"), *whole)
+        rows, _, is_finite, *are_whole = row.collect().row(0)
+    except pl.exceptions.PolarsError:
+        if most is None:
+            raise
+        return None
+    if most and not is_finite:  # nan and infinity would be text
+        return None
+    return rows, [*itertools.compress(ids, are_whole)], typed
+
+
+def _is_plain(source: Path | bytes | str) -> bool:
+    """Whether CSV is not packed, and has no byte that a number may have but its type does not."""
+    if isinstance(source, str):
+        return False
+    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+        start = file.read(4)
+        pieces = itertools.chain([start], iter(lambda: file.read(_sizes.BYTES_READ), b""))
+        is_packed = not start.isascii() or b"\x01" in start
+        return not is_packed and not any(byte in piece for piece in pieces for byte in b" +")
+
+
+def _as_integer(name: str) -> pl.Expr:
+    return pl.col(name).cast(pl.Int64, strict=False)
 
 
 def _with_numbers(file: _File, names: Collection[str | None]) -> _File:
@@ -684,11 +728,10 @@ def _of_one_type(name: str, *files: _File) -> tuple[_File, ...]:
     types = [file.frame.collect_schema().get(name) for file in files]
     has_id = [dtype is not None for dtype in types]
     in_text = [has and file.is_text for has, file in zip(has_id, files, strict=True)]
-    number, text = pl.col(name).cast(pl.Int64, strict=False), pl.col(name).cast(pl.String)
-    alike = number.cast(pl.String).eq_missing(pl.col(name)).all()
+    number, text = _as_integer(name), pl.col(name).cast(pl.String)
     declared = [dtype for dtype, is_text in zip(types, in_text, strict=True) if not is_text]
     if all(dtype is None or dtype.is_integer() for dtype in declared) and all(
-        file.read(alike).item() for file in itertools.compress(files, in_text)
+        name in file.whole for file in itertools.compress(files, in_text)
     ):
         change, changed = number, in_text
     else:

@@ -17,41 +17,44 @@ from typing import Any, cast
 
 import polars as pl
 
-from rankframe._command import (
-    config_file,
-    files,
-    inputs,
-    options,
-    progress,
-    reference,
-    text_tables,
-    trec,
-)
+from rankframe._command import imported_when_used
 from rankframe._command.files import Tables
 from rankframe._command.inputs import Input
 from rankframe._command.options import Run
-from rankframe._comparison import (
-    comparison,
-    differences,
-    floors,
-    gate,
-    notes,
-    numerals,
-    pair_tests,
-    sentences,
-    trials,
-)
 from rankframe._comparison.trials import Trial
-from rankframe._evaluation import evaluation, explanation, provenance, row_verbs
-from rankframe._health import health
-from rankframe._inputs import item_lists
-from rankframe._report import facts, report
-from rankframe._request import descriptions, keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import RequestedMetric
-from rankframe._tables import adapters, rank_order, run_dicts, verbs
-from rankframe._warehouse import query
 from rankframe.errors import RankingWarning
+
+with imported_when_used():
+    from rankframe._command import (
+        config_file,
+        files,
+        inputs,
+        options,
+        progress,
+        reference,
+        text_tables,
+        trec,
+    )
+    from rankframe._comparison import (
+        comparison,
+        differences,
+        floors,
+        gate,
+        notes,
+        numerals,
+        pair_tests,
+        sentences,
+        trials,
+    )
+    from rankframe._evaluation import evaluation, explanation, provenance, row_verbs
+    from rankframe._health import health
+    from rankframe._inputs import item_lists
+    from rankframe._report import facts, report
+    from rankframe._request import descriptions, keywords, labels
+    from rankframe._tables import adapters, rank_order, run_dicts, verbs
+    from rankframe._warehouse import query
 
 # Two recommenders, ten users, five items each; they differ only for the last user.
 _RELEVANT = "abc abc abc def def def ghi ghi ghi jkl".split()
