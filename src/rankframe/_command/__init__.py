@@ -14,10 +14,10 @@ class _LazyFinder:
     def find_spec(
         name: str, path: Sequence[str] | None = None, _target: object = None
     ) -> ModuleSpec | None:
-        found = PathFinder.find_spec(name, path) if name.startswith("rankframe._") else None
-        if found is not None and found.loader is not None:
-            found.loader = LazyLoader(found.loader)
-        return found
+        spec = PathFinder.find_spec(name, path) if name.startswith("rankframe._") else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
 
 
 @contextlib.contextmanager

@@ -85,7 +85,7 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     ids = ids_of(arguments, columns)
     texts = [*ids, columns.get("model", keywords.MODEL), columns.get("subtopic", "subtopic")]
     texts += [getattr(arguments, "cluster", None)]
-    both = [_typed(file, texts) for file in both]
+    both = [_typed(file, texts, ids) for file in both]
     files = [_with_numbers(file, _placing(file, arguments, columns)) for file in both[: len(runs)]]
     grades = [columns.get("relevance", "relevance"), arguments.weights]
     if not judged:  # a run that has a relevance is a judged table
@@ -97,7 +97,7 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         judgments = _with_numbers(judgments, [roles.get("relevance", "relevance"), *grades])
         files.append(_without_folders(judgments, arguments, columns))
     for name, source in sources.items():
-        files.append(_typed(_scan(source, _layout(name, arguments, columns)), ids))
+        files.append(_typed(_scan(source, _layout(name, arguments, columns)), ids, ids))
     for name in ids:
         files = list(_of_one_type(name, *files))
     # text is read once: a plan without a cache reads a run three times
@@ -550,18 +550,22 @@ def _opened(file: Input) -> Generator[Stream]:
         yield Stream(opened, file.text, file.path if _lines.can_be_scanned(file.path) else None)
 
 
-def _typed(file: _File, texts: Collection[str | None]) -> _File:
-    """Give columns of CSV the types that Polars infers from all rows; ids stay text: 007 is not 7.
+def _typed(file: _File, texts: Collection[str | None], ids: Collection[str | None]) -> _File:
+    """Give columns of CSV the types that Polars infers from all rows; 007 stays text, and is not 7.
+
+    Ids are integers if all are written as integers, until other files show what they are.
 
     All columns are read once, since Polars counts the fields of a line only then.
     """
     if not file.is_text:
         return file
-    plain = all(map(_is_plain, file.sources))
     with _named_in_errors(file.name):
-        counted = _counted(file, texts, _sizes.FIRST_ROWS) if plain else None
+        counted = None
+        if all(map(_is_plain, file.sources)):
+            with contextlib.suppress(pl.exceptions.PolarsError):
+                counted = _counted(file, texts, ids, _sizes.FIRST_ROWS)
         try:
-            rows, whole, frame = counted or _counted(file, texts, None) or (0, [], file.frame)
+            rows, typed = counted or _counted(file, texts, ids, None) or (0, file)
         except pl.exceptions.ComputeError as error:
             if "more fields than" in str(error):
                 _raise_at_row(file)
@@ -569,44 +573,48 @@ def _typed(file: _File, texts: Collection[str | None]) -> _File:
     if not rows:
         msg = f"{file.name}: it is empty"
         raise ValueError(msg)
-    return file._replace(frame=frame, whole=whole)
+    return typed
 
 
 def _counted(
-    file: _File, texts: Collection[str | None], most: int | None
-) -> tuple[int, list[str], pl.LazyFrame] | None:
-    """Infer types, and count rows; None if the first rows may not show the types of all.
+    file: _File, texts: Collection[str | None], ids: Collection[str | None], most: int | None
+) -> tuple[int, _File] | None:
+    """Infer types and count rows; None if the first rows may not show the types of all.
 
     Inferring them from all rows takes four times as long as reading the file.
     """
     names = {file.names.get(name, name): name for name in file.frame.collect_schema()}
     as_text = {name: pl.String for name, new in names.items() if new in texts}
     change = {old: new for old, new in names.items() if old != new}
-    parts: list[_File] = []
-    try:
-        for source in file.sources:
-            inferred = _csv(source, file.form, infer_schema_length=most, schema_overrides=as_text)
-            has = dict(inferred.collect_schema())  # once, since each plan would infer it again
-            if most and any(dtype == pl.String and n not in as_text for n, dtype in has.items()):
-                return None
-            has |= {name: pl.String() for name, dtype in has.items() if dtype == pl.Int128}
-            frame = _csv(source, file.form, schema=has)
+    schemas: list[dict[str, Any]] = []
+    for source in file.sources:
+        inferred = _csv(source, file.form, infer_schema_length=most, schema_overrides=as_text)
+        has = dict(inferred.collect_schema())  # once, since each plan would infer it again
+        if most and any(dtype == pl.String and n not in as_text for n, dtype in has.items()):
+            return None
+        schemas.append(
+            {name: pl.String() if dtype == pl.Int128 else dtype for name, dtype in has.items()}
+        )
+
+    def scanned(whole: Collection[str]) -> pl.LazyFrame:
+        parts: list[_File] = []
+        for source, has in zip(file.sources, schemas, strict=True):
+            numbers = {name: pl.Int64() for name in has if names.get(name) in whole}
+            frame = _csv(source, file.form, schema=has | numbers)
             unused = [name for name in has if name not in names]
             parts.append(file._replace(frame=frame.drop(unused).rename(change)))
-        typed = _stacked(parts)
-        ids = [name for name in typed.collect_schema() if name in texts]
-        whole = [_as_integer(name).cast(pl.String).eq_missing(pl.col(name)).all() for name in ids]
-        finite = pl.all_horizontal(pl.lit(value=True), cs.float().is_finite().all())
-        every = pl.sum_horizontal(pl.all().count())
-        row = typed.select(pl.len(), every.alias("every"), finite.alias("finite"), *whole)
-        rows, _, is_finite, *are_whole = row.collect().row(0)
-    except pl.exceptions.PolarsError:
-        if most is None:
-            raise
+        return _stacked(parts)
+
+    typed = scanned([])
+    has_ids = [name for name in typed.collect_schema() if name in ids]
+    alike = [_as_integer(name).cast(pl.String).eq_missing(pl.col(name)).all() for name in has_ids]
+    every = pl.sum_horizontal(pl.all().count()).alias("every")
+    finite = pl.all_horizontal(pl.lit(value=True), cs.float().is_finite().all()).alias("finite")
+    row = typed.select(pl.len(), every, finite, *alike).collect().row(0)
+    if most and not row[2]:  # nan and infinity would be text
         return None
-    if most and not is_finite:  # nan and infinity would be text
-        return None
-    return rows, [*itertools.compress(ids, are_whole)], typed
+    whole = [*itertools.compress(has_ids, row[3:])]
+    return row[0], file._replace(frame=scanned(whole), whole=whole)
 
 
 def _is_plain(source: Path | bytes | str) -> bool:
@@ -735,7 +743,10 @@ def _of_one_type(name: str, *files: _File) -> tuple[_File, ...]:
     ):
         change, changed = number, in_text
     else:
-        change, changed = text, has_id if pl.String in types else [False] * len(files)
+        change, changed = (
+            text,
+            has_id if pl.String in types or any(in_text) else [False] * len(files),
+        )
     return tuple(
         file._replace(frame=file.frame.with_columns(change)) if is_changed else file
         for file, is_changed in zip(files, changed, strict=True)
