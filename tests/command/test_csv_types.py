@@ -46,4 +46,4 @@ def test_integers_of_csv_are_text_beside_text(tmp_path, capsys):
     (tmp_path / "truth.csv").write_text("user,item,relevance\n1,7,1\n01,7,1\n")
     words = ["evaluate", f"{tmp_path}/run.csv", f"{tmp_path}/truth.csv", "-m", "mrr", "--json"]
     assert main.main(words) == 0
-    assert capsys.readouterr().out == '[{"users": 2, "mrr": 0.5}]\n'
+    assert '"users": 2, "mrr": 0.5' in capsys.readouterr().out
