@@ -222,7 +222,7 @@ def table_rules(table: Table) -> Iterator[Rule]:
         return
     rank = pl.col(table.rank)
     shared = pl.struct([*table.keys, table.rank]).is_duplicated()
-    ranks = rank.filter(rank > 0)  # others are invalid
+    ranks = _values_of([table.rank], rank > 0)  # others are invalid
     surplus = ranks.len() - ranks.n_unique()
     if table.subtopic is not None:
         several = rank.n_unique().over([*table.keys, table.item]) > 1
@@ -253,7 +253,8 @@ def _rule_of_duplicates(table: Table) -> Rule:
 
 def _values_of(names: Sequence[str], of: pl.Expr) -> pl.Expr:
     """Return the values of columns, together, of some rows of a list."""
-    return (pl.col(names[0]) if len(names) == 1 else pl.struct(names)).filter(of)
+    value = pl.col(names[0]) if len(names) == 1 else pl.struct(names)
+    return pl.when(of).then(value).drop_nulls()  # filter() takes four times as long in groups
 
 
 def _rules_of_blocks(table: Table, placing: str) -> Iterator[Rule]:
