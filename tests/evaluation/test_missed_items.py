@@ -144,8 +144,9 @@ def test_columns_are_those_that_missed_items_lack():
             continue
         options = {"subtopic": "subtopic"} if column.scope == "subtopic" else {}
         table = truth if options else truth.drop("subtopic")
-        missed = pl.col(name).is_null() & rank.is_null()
-        kept = pl.col(name).is_null() & rank.is_not_null()
+        read = pl.col(f"{name}(exponential)" if column.in_parentheses else name)
+        missed = read.is_null() & rank.is_null()
+        kept = read.is_null() & rank.is_not_null()
         counts = run.rank.judge(table, **options).rank.evaluate(
             missed.sum().alias("missed"),
             kept.sum().alias("kept"),
