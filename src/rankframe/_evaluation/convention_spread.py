@@ -145,8 +145,8 @@ def _turned(rows: pl.DataFrame, system: str) -> pl.DataFrame:
     gap, name = pl.col("value") - pl.col(f"{_OTHER}value"), pl.col(f"{_OTHER}{system}")
     turns = (gap.min() < -_SAME) & (gap.max() > _SAME)
     pairs = pairs.group_by(system, "choice", name, maintain_order=True).agg(turns.alias("value"))
-    pairs = pairs.filter("value").group_by(system, "choice", maintain_order=True)
-    return pairs.agg(name.cast(pl.String).alias("turned"))
+    turned = pairs.filter("value").group_by(system, "choice", maintain_order=True)
+    return turned.agg(name.cast(pl.String).alias("turned"))
 
 
 def _rows(grid: Grid) -> pl.DataFrame:
