@@ -518,7 +518,7 @@ def test_explanation_is_a_sentence_and_a_table(folder, capsys):
     assert main(["explain", "high", *call[2:]]) == 2
     assert "'high' is not a number: explain takes one per -m" in capsys.readouterr().err
     assert main(call[:1] + call[2:4]) == 2
-    assert "name each number first, then the run" in capsys.readouterr().err
+    assert "name the metric of each number in -m, and the run after" in capsys.readouterr().err
 
 
 def test_help_is_in_groups(capsys):

@@ -363,7 +363,10 @@ def _explain(arguments: argparse.Namespace) -> None:
     names = trec.spelled_out(arguments.metrics, arguments.preset)
     numbers, paths = arguments.words[: len(names)], arguments.words[len(names) :]
     if not names or not paths:
-        msg = "name each number first, then the run: explain 0.3812 run.csv truth.csv -m ndcg@10"
+        msg = (
+            "name the metric of each number in -m, and the run after the numbers: "
+            "explain 0.3812 run.csv truth.csv -m ndcg@10"
+        )
         raise ValueError(msg)
     arguments.files = [*map(inputs.run_of, paths)]
     _split_files(arguments)
