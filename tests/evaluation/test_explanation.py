@@ -233,7 +233,13 @@ def test_errors_say_a_cure(arguments: tuple[Any, ...], problem: str) -> None:
 
 def test_digits_are_those_that_were_printed() -> None:
     with pytest.raises(ValueError, match="digits must be an integer ≥ 0, not 1.5"):
-        rf.explain(0.5, "rr", RUN, truth=TRUTH, digits=1.5)  # type: ignore[arg-type]
+        rf.explain(0.5, "rr", RUN, truth=TRUTH, digits=1.5)
     close = RUN.with_columns(rank=pl.Series([2, 3]))
     assert rf.explain(0.3, "rr", close, truth=TRUTH).frame["fits"].all()
     assert not rf.explain(0.3, "rr", close, truth=TRUTH, digits=2).frame["fits"].any()
+
+
+def test_number_that_is_a_frame():
+    tables = _tables(0, "rank")
+    with pytest.raises(TypeError, match=r"such as 0\.3812, not DataFrame$"):
+        rf.explain(tables["run"], "rr", 0.5, truth=tables["truth"])

@@ -217,7 +217,9 @@ def _read(label: str, number: Any, digits: int | None) -> _Number:
     """Check a number, and read its digits."""
     is_number = keywords.is_number(number) or isinstance(number, Decimal)
     if not is_number or not math.isfinite(number):
-        msg = f"metric {label!r}: the number must be finite, such as 0.3812, not {number!r}"
+        simple = isinstance(number, str | int | float | Decimal | None)
+        what = repr(number) if simple else type(number).__name__
+        msg = f"metric {label!r}: the number must be finite, such as 0.3812, not {what}"
         raise (ValueError if isinstance(number, float) else TypeError)(msg)
     value = _Number(
         float(number), _places(number) if digits is None else _whole(digits), str(number)
@@ -382,7 +384,9 @@ def _cells(grid: Grid, printed: _Number | Printed) -> _Cells:
     simplest = [pl.col(name).sort_by("own", "unnamed", "label").first() for name in columns]
     rows = cells.group_by("shared", "kind").agg(simplest, equivalent=pl.len().cast(pl.Int64))
     least, greatest = cells.select(pl.col("value").min(), b=pl.col("value").max()).row(0)
-    return _Cells(rows, presets, printed.half, least, greatest)
+    # a number that is cut off had a second chance, half of which is the first
+    half = printed.half * (1.5 if _is_cut(printed) else 1)
+    return _Cells(rows, presets, half, least, greatest)
 
 
 class _Classes(NamedTuple):
