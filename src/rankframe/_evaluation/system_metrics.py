@@ -160,8 +160,8 @@ def _reduced(
     in_order: bool = False,
 ) -> pl.LazyFrame:
     values = [metric.expr for metric in metrics]
-    if not keys:
-        return rows.select(values)
+    if not keys:  # Polars 1.44 repeats two Gini coefficients that are null per row
+        return rows.select(values).head(1)
     return rows.group_by(keys, maintain_order=in_order).agg(values)
 
 
