@@ -20,7 +20,8 @@ import rankframe as rf
 from rankframe._request.labels import parse_metric
 from rankframe._request.registry import BASIC
 
-CONSTANT = {"all@1", "attainable_precision@1", "auc@1"}  # one item is no pair
+# one item is no pair, and each user has a relevant item
+CONSTANT = {"all@1", "attainable_precision@1", "auc@1", "abstention_recall"}
 METRICS, LABELS = list(OF_TIER.values()), list(OF_TIER)
 SOME = list(OF_EACH_COLUMN.values())
 WIDE = {"judged", "judged_hits", "pooled_hits", "nonrelevant", "lower_graded"}

@@ -70,6 +70,37 @@ def test_users_of_other_policies():
     assert everybody.filter(user=9)["missed"].to_list() == [None]
 
 
+def test_unanswerable_question_is_answered_by_no_list():
+    lists = {"found": ["a"], "missed": [], "answered": ["b"], "abstained": []}
+    expected = {"found": ["a"], "missed": ["c"], "answered": [], "abstained": []}
+    cases = pl.DataFrame({"user": [*lists], "item": [*lists.values()]})
+    cases = cases.with_columns(expected=pl.Series([*expected.values()]))
+    judged = rf.from_lists(cases, truth="expected")
+    nothing = pl.col("item").fill_null("none"), pl.col("relevance").fill_null(0)
+    truth = {user: dict.fromkeys(items, 1) or {"none": 0} for user, items in expected.items()}
+    run = rf.from_lists(lists)
+    asked = ("recall", "abstention_recall", "missed")
+    want = {
+        "found": (1.0, None, 0.0),
+        "missed": (0.0, None, 1.0),
+        "answered": (None, 0.0, 0.0),
+        "abstained": (None, 1.0, 1.0),
+    }
+    for frame, options in ((judged.with_columns(nothing), {}), (run, {"truth": truth})):
+        rows = rf.per_user(frame, *asked, users="judged", **options).rows()
+        assert {user: tuple(values) for user, *values in rows} == want
+    by_default = rf.evaluate(run, *asked, truth=truth)
+    assert by_default.row(0) == (2, 0.5, None, 0.5)
+    # an excluded item leaves no list, and a user without a judgment is neither
+    without = pl.DataFrame({"user": ["answered"], "item": ["b"]})
+    more = pl.concat([run, run.head(1).with_columns(user=pl.lit("unjudged"))])
+    got = rf.per_user(more, *asked, truth=truth, users="all", exclude=without)
+    assert dict(got.select("user", "abstention_recall").rows()) == {
+        **dict.fromkeys(("found", "missed", "unjudged")),
+        **dict.fromkeys(("answered", "abstained"), 1.0),
+    }
+
+
 # ------------------------------------------------------------------ summarize and compare
 
 

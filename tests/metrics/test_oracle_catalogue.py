@@ -363,6 +363,9 @@ class Listed:
     def missed(self):
         return float(self.n == 0)
 
+    def abstention_recall(self):
+        return float(self.n == 0)
+
     def num_missed(self):
         return int(self.n == 0)
 
@@ -393,6 +396,8 @@ def is_defined(name, grades, *, relevant_at=None, gain="binary", **_):
     """Whether a user with these judgments has a value: by rows, by gains, or by relevant items."""
     if name in OF_ROWS or name in OF_PAIRS:
         return len(grades) > 0
+    if name == "abstention_recall":
+        return len(grades) > 0 and all(grade < (relevant_at or 1) for grade in grades.values())
     by_gain = name in OF_GAINS or (name == "rbp" and gain != "binary")
     least = 1 if by_gain else relevant_at or 1
     return any(grade >= least for grade in grades.values())
@@ -452,6 +457,7 @@ FUNCTIONS = {
     "rbp_residual": rf.metrics.rank_biased_residual,
     "unjudged": rf.metrics.unjudged_at,
     "judged": rf.metrics.judged_at,
+    "abstention_recall": rf.metrics.abstention_recall,
     "missed": rf.metrics.missed,
     "num_missed": rf.metrics.num_missed,
     "num_retrieved": rf.metrics.num_retrieved,

@@ -41,6 +41,7 @@ from rankframe.metrics._building_blocks import (
     n,
     n_of_judged,
     precisions,
+    relevant,
     returned,
     share,
     total,
@@ -49,6 +50,7 @@ from rankframe.metrics._building_blocks import (
 )
 
 __all__ = [
+    "abstention_recall",
     "all_at",
     "attainable_precision_at",
     "attainable_recall_at",
@@ -777,6 +779,40 @@ def missed() -> pl.Expr:
     0.5
     """
     return (n_of_judged() == 0).cast(pl.Float64)
+
+
+@labelled(
+    "abstention_recall",
+    in_words="How many questions without an answer do we leave without a list?",
+)
+def abstention_recall() -> pl.Expr:
+    """
+    Abstention recall: of users without a relevant item, 1 without a list, else 0.
+
+    Its mean over users is the share of the unanswerable questions that were left unanswered.
+
+    Returns
+    -------
+    Expr
+        Float64, 0 or 1, named ``abstention_recall``. Null for a user with a relevant item, or
+        without a row in the truth. So the mean is null with the users that count by default,
+        those with a relevant item: pass ``users="judged"``.
+
+    Notes
+    -----
+    The truth has rows of an unanswerable question, all of grade 0: one is enough, of any item.
+    ``recall@k`` is of the other users. Kirichenko, Ibrahim, Chaudhuri and Bell, *arXiv*
+    2506.09038, 2025.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1], "item": [7], "rank": [1]})
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 8], "relevance": [0, 0]})
+    >>> found = run.rank.evaluate(rf.metrics.abstention_recall(), truth=truth, users="judged")
+    >>> found.item(0, "abstention_recall")
+    0.5
+    """
+    return pl.when(~relevant.any()).then(missed())
 
 
 @labelled(
