@@ -1409,6 +1409,16 @@ def doors() -> list[Refusal]:
             "users=, column 'user': null user: drop the row. Offending row: user=null",
         ),
         Refusal(
+            "to_judge with more than all of its budget at random",
+            lambda: rf.runs.to_judge(RUN, 2, budget=4, random=50),
+            "random must be a number from 0 to 1, the share of the budget, not 50",
+        ),
+        Refusal(
+            "to_judge of no pair",
+            lambda: rf.runs.to_judge(RUN, 2, budget=0),
+            "budget must be an integer ≥ 1, not 0",
+        ),
+        Refusal(
             "from_scores of sets",
             lambda: rf.from_scores(sets),
             "from_scores: the dict has sets, which have no order: rf.from_grades makes a truth of {user: {items}}",

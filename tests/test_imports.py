@@ -57,6 +57,7 @@ LATER = {
         "funnel",
         "missed_items",
         "overlap",
+        "pools",
         "provenance",
         "ready_values",
     }

@@ -354,6 +354,18 @@ class Runs(RoomOfFrame, Generic[FrameT]):
         duplicates: rankframe._request.keywords.Duplicates = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
+    def to_judge(
+        self,
+        /,
+        k: int = ...,
+        *,
+        budget: int,
+        truth: rankframe._request.types.Truth | None = ...,
+        random: float = ...,
+        seed: int = ...,
+        duplicates: rankframe._request.keywords.Duplicates = ...,
+        **columns: Unpack[Columns],
+    ) -> FrameT: ...
 
 class RankFrame(Generic[FrameT]):
     frame: FrameT

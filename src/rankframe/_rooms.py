@@ -54,6 +54,7 @@ ROOMS = {
         "overlap": "_evaluation.overlap",
         "rbo": "_evaluation.overlap",
         "side_by_side": "_evaluation.side_by_side",
+        "to_judge": "_evaluation.pools",
     },
 }
 #: The other names of a room, in whose functions no frame comes first; None is a module in the room.

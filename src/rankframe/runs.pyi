@@ -5,4 +5,5 @@ from rankframe._inputs.fusion import fuse as fuse
 from rankframe._evaluation.overlap import overlap as overlap
 from rankframe._evaluation.overlap import rbo as rbo
 from rankframe._evaluation.side_by_side import side_by_side as side_by_side
+from rankframe._evaluation.pools import to_judge as to_judge
 from rankframe._tables.run_dicts import stack as stack

@@ -277,6 +277,7 @@ def test_the_other_doors(duplicates, tmp_path):
     same(rf.summarize, "ap")
     same(rf.stats.at_k, "ndcg", k=[1, 3])
     same(rf.runs.side_by_side, 3)
+    same(rf.runs.to_judge, 3, budget=9)
     rows = [
         rf.metrics.rows(run, "ap", truth=truth, **more).select(
             "model", "user", "item", "rank", "relevance", "hits"

@@ -1097,6 +1097,7 @@ def test_grades_of_any_name_and_type_are_not_left_unread(kind, lazy):
         lambda: rf.judge(run, judged),
         lambda: rf.check(run, truth=judged),
         lambda: rf.runs.side_by_side(run, 1, 2, truth=judged),
+        lambda: rf.runs.to_judge(run, budget=2, truth=judged),
     ):
         with pytest.raises(rf.RankingDataError, match="^truth, column 'click': .* but no rel"):
             collected(call())

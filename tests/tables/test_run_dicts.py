@@ -40,6 +40,7 @@ VERBS = {
     "gate": lambda f, **by: rf.gate(f, "ap", truth=TRUTH, at_least=0.5, **by),
     "check": lambda f, **by: rf.check(f, truth=TRUTH, **by),
     "side_by_side": lambda f, **by: rf.runs.side_by_side(f, 1, truth=TRUTH, **by),
+    "to_judge": lambda f, by=(), **roles: rf.runs.to_judge(f, truth=TRUTH, budget=9, **roles),
 }
 
 
@@ -130,6 +131,7 @@ OF_SYSTEMS = sorted(
         "differences",
         "power",
         "side_by_side",
+        "to_judge",
         "check",
     }
 )
