@@ -131,6 +131,14 @@ def cases() -> dict[str, list[Case]]:
             ),
             Case("a user of the run who is not in the truth", with_user_9(), TRUTH, PLAIN),
             Case(
+                "grade 0 for the user without a list, and users='judged': rightly no list",
+                RUN,
+                put(TRUTH, "relevance", [1, 2, 1, 0]),
+                [(1 / 2 + 1) / 2, 1],
+                ("recall@2", "abstention_recall"),
+                {"users": "judged"},
+            ),
+            Case(
                 "the same, and users='all': undefined for that user",
                 with_user_9(),
                 TRUTH,
