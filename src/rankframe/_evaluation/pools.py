@@ -25,8 +25,8 @@ from rankframe._tables import (
 )
 from rankframe._tables.table import Table
 
-_SYSTEMS, _JUDGED, _SIZE, _DRAW, _ORDER = (
-    f"{labels.PREFIX}{name}" for name in ("systems", "judged", "size", "draw", "order")
+_SYSTEMS, _PLACE, _JUDGED, _SIZE, _DRAW, _ORDER = (
+    f"{labels.PREFIX}{name}" for name in ("systems", "place", "judged", "size", "draw", "order")
 )
 
 
@@ -142,7 +142,7 @@ def to_judge(
     share = int(budget * random + 1e-9)  # 100 * 0.29 is below 29
     pairs = _in_order_of_draw(_pairs(tables, k), tables[0], share, seed)
     is_drawn = pl.col(_ORDER).is_not_null()
-    order = [pl.col(_ORDER), -pl.col("weight")]
+    order = [pl.col(_ORDER), -pl.col("weight").round(12)]  # equal weights differ in the last bit
     order += [rank_order.as_comparable(name, run.schema[name]) for name in (run.user, run.item)]
     chosen = pairs.filter(~is_drawn, ~pl.col(_JUDGED), pl.col("weight") > 0)
     chosen = chosen.sort(order, nulls_last=True).head(budget - share)
@@ -171,10 +171,15 @@ def _pairs(tables: Sequence[Table], k: int) -> pl.LazyFrame:
     number = number.cast(pl.Int64).clip(lower_bound=2).alias(_SYSTEMS)
     rows = rows.filter(pl.col("rank").is_not_null()).with_columns(types)
     rows = rows.join(rows.select(number), how="cross").filter(pl.col("rank") <= k)
-    # Σ |d − d'| over pairs of systems, from d in ascending order, with 0 of those without the item
-    gain, place = gain_functions.discount(pl.col("rank")).sort(), pl.int_range(pl.len())
-    every, size = pl.col(_SYSTEMS).first(), pl.len().cast(pl.Int64)
-    summed = (gain * (2 * place + every - 2 * size + 1)).sum()
+    # Σ |d − d'| over pairs of systems is Σ d·(2·place − m − 1), d ascending from the zeros of
+    # systems without the item; a sort of all rows takes a seventh of the time of one per pair
+    rows = rows.sort(*pair, "rank", descending=[False, False, True])
+    row = pl.int_range(pl.len(), dtype=pl.Int64)
+    first = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in pair)
+    rows = rows.with_columns((row - pl.when(first).then(row).forward_fill()).alias(_PLACE))
+    gain, every = gain_functions.discount(pl.col("rank")), pl.col(_SYSTEMS).first()
+    size = pl.len().cast(pl.Int64)
+    summed = 2 * (gain * pl.col(_PLACE)).sum() + (every - 2 * size + 1) * gain.sum()
     is_same = (size == every) & (pl.col("rank").min() == pl.col("rank").max())
     weight = pl.when(is_same).then(0.0).otherwise(summed / (every * (every - 1) / 2))
     pairs = rows.group_by(pair).agg(weight.alias("weight"))
