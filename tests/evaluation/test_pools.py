@@ -94,8 +94,8 @@ def test_draw_follows_the_seed_and_not_the_rows():
     assert users(runs.sample(fraction=1, shuffle=True, seed=1)) == first
     assert users(runs, 100)[: len(first)] == first
     assert len({tuple(users(runs, seed=seed)) for seed in range(4)}) == 4
-    often = [user for seed in range(40) for user in users(runs, 12, seed=seed)[:1]]
-    assert len(set(often)) > 12  # any user can be first
+    often = [user for seed in range(25) for user in users(runs, 12, seed=seed)[:1]]
+    assert len(set(often)) > 9  # any user can be first
 
 
 def test_labelled_rows_are_a_truth_and_are_not_asked_for_again():
