@@ -74,6 +74,7 @@ def compare(
     /,
     *metrics: Metric,
     truth: Truth | None = None,
+    human: Truth | None = None,
     by: str | Sequence[str] = (),
     total: bool = False,
     baseline: object = None,
@@ -106,6 +107,10 @@ def compare(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
         Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+    human
+        Labels by humans, as a truth: then those of ``truth`` are a judge's, such as a model's. They
+        are of a random sample of the users of ``truth``, and complete for them to the depth of the
+        metrics.
     by
         Columns of segments, such as country, fold or day.
     total
@@ -182,10 +187,18 @@ def compare(
           ``power``), at the level α / m of one of the m comparisons that are corrected together
         - ``p_equivalent``: with a margin, one-sided, corrected like p
 
+        With ``human``, also, after ``users``:
+
+        - ``users_human`` (Int64): those with human labels and a value of both
+        - ``correction`` (Float64): the judge's difference minus ``difference``, also in ``note``
+
+        Then ``higher``, ``equal`` and ``lower`` count by the judge's values.
+
     Raises
     ------
     RankingDataError
-        If there is only one cluster, or a user has no cluster or several.
+        If there is only one cluster, or a user has no cluster or several; or of ``human``, as in
+        ``summarize``.
     ValueError
         If a metric has no value per user and is no geometric mean, or an option has no form for the
         ``test`` or ``over``: weights and clusters, a margin, a correction; or if ``margin`` or
@@ -219,6 +232,10 @@ def compare(
     users are drawn, and groups are fixed, so it says nothing of other groups; only ``"t"`` has this
     form. A margin of ``"1%"`` tests new − 0.99 · old and new − 1.01 · old, per user, whose
     baseline must be above 0; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987.
+
+    With ``human``, the difference is estimated from those of the judge and of humans as the mean in
+    ``summarize`` is, with its λ also for both means, and tested by t. Where fewer than 20 users
+    with human labels differ, ``margin`` is tested by their share alone.
 
     With ``over``, SE² is that of the users' differences, plus Σ (s² − r)/m, if it is above 0: s² is
     the variance of the means of a system's m runs, and r what it would be if runs differed by their
@@ -265,7 +282,7 @@ def compare(
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="compare")
     question = ask_systems(frame, metrics, truth, by, options, trial, counts=["missed"])
     describe = partial(comparison_of, trial=trial, details=details)
-    return summaries.described(frame, question, describe)
+    return summaries.described(frame, question, describe, human=human)
 
 
 def planned(
@@ -306,21 +323,27 @@ def ask_systems(
 def comparison_of(values: Values, trial: Trial, *, details: bool) -> pl.LazyFrame:
     """Plan a comparison with the columns that a caller sees."""
     keywords.check_switch("details", details)
-    return rows_of(values, trial).select(columns_of(values.by, trial, details=details))
+    human = values.has_human
+    columns = columns_of(values.by, trial, details=details, human=human)
+    return rows_of(values, trial).select(columns)
 
 
-def columns_of(by: Sequence[str], trial: Trial, *, details: bool) -> list[str]:
+def columns_of(by: Sequence[str], trial: Trial, *, details: bool, human: bool = False) -> list[str]:
     """Name the columns that a caller sees, whatever the data."""
     model, *segments = by
     left_out = trials.OF_MARGIN if trial.margin is None else ()
     shown = [name for name in _COMPARISON if (details or name in _ANSWER) and name not in left_out]
+    if human:
+        place = shown.index("users") + 1
+        shown[place:place] = summaries.HUMAN
     return [*segments, model, "metric", "baseline", *shown]
 
 
 def rows_of(values: Values, trial: Trial, verb: str = "compare") -> pl.LazyFrame:
     """Plan a comparison with all columns, and the hidden ones of ``decision``."""
     trial = _read_trial(trial, values)
-    schema = system_pairs.schema_of(verb, values, {**_COMPARISON, **decision.HIDDEN})
+    columns = {**_COMPARISON, **(summaries.HUMAN if values.has_human else {}), **decision.HIDDEN}
+    schema = system_pairs.schema_of(verb, values, columns)
     segments = values.by[1:]
     reduce = partial(_comparison_table, values=values, trial=trial)
     comparison = values.rows.map_batches(
@@ -547,7 +570,8 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
             numbers += _numbers_of(pairs, tested, trial, paired.systems, values)
     hidden: dict[str, Any] = {trials.NUMBER: pl.Float64}
     directions = pair_tests.directions_of(values.requested)
-    schema = {**_COMPARISON, **decision.HIDDEN, **hidden}
+    of_human = summaries.HUMAN if values.has_human else {}
+    schema = {**_COMPARISON, **of_human, **decision.HIDDEN, **hidden}
     table = pl.DataFrame(numbers, schema=schema)
     metrics = [place.metric for place in places]
 
@@ -634,6 +658,7 @@ def _numbers_of(
         names = systems[pair.system], systems[pair.baseline]
         missed = pair.missed or (0, 0)
         said = [
+            _note_of_judge(pair),
             *tested.notes[place],
             *notes_of_users(pair, weighted=averages.weight_of(values, pair.metric) is not None),
             *sentences.notes_of_lists(missed, len(pair.difference), names, least=0),
@@ -644,7 +669,7 @@ def _numbers_of(
         if pair.metric in trial.margins:
             said.append(margins.note_of_unserved(pair))
         said += of_recall[pair.metric]
-        said += cautions.cautions_of(pair, numbers, trial, metrics[pair.metric])
+        said += cautions.cautions_of(pair.sure, numbers, trial, metrics[pair.metric])
         yield {
             **numbers,
             **shares,
@@ -655,7 +680,9 @@ def _numbers_of(
             "detectable": of_mean.detectable(trial.confidence) if has_power else nan,
             **within,
             "note": notes.packed(said),
-            decision.LOST: _note_of_losses(pair, metrics[pair.metric]) if trial.undecided else None,
+            decision.LOST: _note_of_losses(pair.sure, metrics[pair.metric])
+            if trial.undecided
+            else None,
             trials.NUMBER: float(of_mean.freedom) + 1,
         }
 
@@ -702,6 +729,14 @@ def notes_of_users(pair: Pair, *, weighted: bool) -> list[Note]:
     kind = "left_out_of_some" if pair.joint else "left_out"
     said += _left_out(kind, pair.left_out - pair.valueless, *counted)
     return said + _left_out("left_out_of_all", pair.valueless, *counted)
+
+
+def _note_of_judge(pair: Pair) -> Note | None:
+    """Note how far the judge's difference is from that of human labels."""
+    if pair.human is None:
+        return None
+    number, correction = (pair.human.numbers[name] for name in summaries.HUMAN)
+    return sentences.note_of_judge(number, correction, of="judge_of_difference")
 
 
 def _note_of_runs(runs: RunError | None, systems: Sequence[object]) -> Note | None:

@@ -306,7 +306,7 @@ def _paired_reading(changes: Sequence[Array], clusters: Places | None) -> str:
     p = [float(statistics.estimate(sample).p()) for sample in samples]
     alpha = keywords.alpha_of(comparison.CONFIDENCE)
     shown = decision.shows(statistics.corrected(np.array(p), "holm"), alpha)
-    means = [float(statistics.weighted_mean(*sample)) for sample in samples]
+    means = [float(statistics.mean_of(sample)) for sample in samples]
     signs = [(mean > 0) - (mean < 0) for mean in means]
     precision, recall = (sign if sure else 0 for sign, sure in zip(signs, shown, strict=True))
     return _READINGS[precision, recall]

@@ -55,7 +55,7 @@ def leaders_of(
                 lost[system, other] = of_rows in _VERDICTS[1:]
                 lost[other, system] = of_rows == "better"
         elif pair.undefined == trials.NOBODY_DIFFERS or not isnan(tested.outcome.p[row]):
-            gain = float(statistics.weighted_mean(*pair.sample))
+            gain = float(statistics.mean_of(pair.sample))
             gain = gain if directions[pair.metric] else -gain
             lost[system, other] = bool(differ[row]) and gain < 0
             lost[other, system] = bool(differ[row]) and gain > 0

@@ -80,13 +80,13 @@ def _numbers_of(
     sign = -1 if traits.higher_is_better is False else 1
     if len(pair.sample.values) < 2:
         return {}
-    gain = sign * float(statistics.weighted_mean(*pair.sample))
+    gain = sign * float(statistics.mean_of(pair.sample))
     alike = notes.packed([notes.note(pair.undefined)]) if pair.undefined else None
     if not margin.size:
         return {**numbers_without_margin(p, gain), decision.EVIDENCE: alike}
     if trial.test != "t" and not (trial.test == "max_t" and alike):
         return {}  # its interval decides
-    if why := no_share_of(float(statistics.weighted_mean(pair.of_baseline, pair.weights)), margin):
+    if why := no_share_of(float(statistics.mean_of(pair.baseline_sample)), margin):
         return numbers_of((Side(why=why),) * 2, nan, higher_is_better=traits.higher_is_better)
     sides = _side(pair, margin, 1, traits, trial), _side(pair, margin, -1, traits, trial)
     surplus = _surplus(pair, margin, sign)
@@ -164,7 +164,7 @@ def _surplus(pair: Pair, margin: Bound, sign: int) -> Sample:
 
 
 def _baseline(pair: Pair) -> Sample:
-    return pair.sample_with(pair.of_baseline)
+    return pair.baseline_sample
 
 
 def _p_above(sample: Sample) -> float:
@@ -175,19 +175,19 @@ def _p_above(sample: Sample) -> float:
 
 def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) -> Side:
     """Test whether the loss is below the margin: exactly, where a test cannot be trusted."""
-    surplus, tail = _surplus(pair, margin, sign), trial.alpha / 2
-    gain = pair.sample._replace(values=sign * pair.sample.values)
+    surplus, tail, sure = _surplus(pair, margin, sign), trial.alpha / 2, served(pair.sure)
+    gain = sure.sample._replace(values=sign * sure.sample.values)
     few = (gain.values != 0).sum() < statistics.FEW_USERS
-    if few or _are_lost_hits(pair, gain) or _hardly_varies(gain):
-        return _exact(pair, gain, margin, traits.width, tail)
+    if few or _are_lost_hits(sure, gain) or _hardly_varies(gain):
+        return _exact(sure, gain, margin, traits.width, tail)
     above = _p_above(surplus)
     if not isfinite(traits.width):
         return Side(above)
     worst = margin.size - traits.width
     if margin.relative:  # new − (1 − margin)·old, or (1 + margin)·old − new
         worst = margin.size * (traits.greatest if sign > 0 else traits.least) - traits.width
-    said = notes.note("rare_losses", unit=pair.unit)
-    return rare_side(statistics.rare(surplus, worst), 0.0, worst, above, tail, said)
+    said, own = notes.note("rare_losses", unit=pair.unit), _surplus(sure, margin, sign)
+    return rare_side(statistics.rare(own, worst), 0.0, worst, above, tail, said)
 
 
 def _exact(pair: Pair, gain: Sample, margin: Bound, width: float, tail: float) -> Side:

@@ -125,7 +125,7 @@ def _shares(sample: Sample) -> Array:
     So common users have a covariance of their own, whether or not they vary like the others.
     """
     number = len(sample.values)
-    return statistics.influences(*sample) * sqrt((number - 1) / number)
+    return statistics.influences(*sample[:2]) * sqrt((number - 1) / number)
 
 
 def _paired(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> Sample | None:

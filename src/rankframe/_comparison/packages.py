@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "always_valid",
+    "human_labels",
     "np",
     "overlapping_samples",
     "power_statistics",
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from rankframe._comparison import (
         always_valid,
+        human_labels,
         overlapping_samples,
         power_statistics,
         relative_differences,

@@ -69,7 +69,7 @@ def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) ->
     if pair.undefined == trials.ALL_DIFFER_ALIKE and len(pair.sample.values) > 1:
         outcome.p[place] = 0.5 ** (len(pair.sample.values) - 1)  # whatever the weights
         return [notes.note("exact_alike")]
-    differ = int((pair.changes != 0).sum())
+    differ = int((pair.sure.changes != 0).sum())
     if isnan(outcome.p[place]) or differ >= statistics.FEW_USERS:
         return []
     said: list[Note] = []
@@ -78,8 +78,9 @@ def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) ->
         merged = len(pair.sample.values) < len(pair.difference)
         weights = pair.sample.weights
         uneven = weights is not None and weights.min() < weights.max()
-        if merged or uneven or pair.averaged is not None:
+        if merged or uneven or pair.averaged is not None or pair.human is not None:
             what = "of clusters" if merged else "with weights" if uneven else "of groups"
+            what = what if pair.human is None else "with human labels"
             return [notes.note("no_exact", what=what, **few)]
         outcome.p[place] = statistics.exact_p(pair.sample.values)
         said = [notes.note("exact", **few)]
@@ -134,7 +135,7 @@ def test_jointly(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Teste
         return tested
     changes: list[Array] = []
     centered: list[Array] = []
-    for values, weights in (samples[place] for place in varied):
+    for values, weights, _ in (samples[place] for place in varied):
         of_units = 1.0 if weights is None else weights
         changes.append(of_units * values)
         centered.append(of_units * (values - statistics.weighted_mean(values, weights)))
@@ -145,8 +146,8 @@ def test_jointly(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Teste
     tested = tested._replace(reach=reach)
     tested.outcome.p[varied], tested.adjusted[varied] = flips
     for place in varied:
-        mean = statistics.weighted_mean(*samples[place])
-        margin = reach * statistics.standard_error(*samples[place])
+        mean = statistics.mean_of(samples[place])
+        margin = reach * statistics.standard_error(*samples[place][:2])
         ends = np.array([mean - margin, mean + margin]) if isfinite(margin) else np.full(2, nan)
         low, high = statistics.rounded(ends, np.abs(mean) + margin)
         if not decision.shows(tested.adjusted[place], trial.alpha):
@@ -163,7 +164,7 @@ def test_jointly(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Teste
 def numbers(pair: Pair) -> dict[str, float | None]:
     """Describe a pair without a test."""
     change, weights = pair.difference, pair.weights
-    has_users, varied = len(change) > 0, pair.undefined is None
+    has_users, varied = len(change) > 0, pair.undefined is None and pair.human is None
     higher, lower = int((change > 0).sum()), int((change < 0).sum())
     mean, baseline_mean, difference = (
         float(statistics.weighted_mean(values, weights)) if has_users else nan
@@ -185,6 +186,7 @@ def numbers(pair: Pair) -> dict[str, float | None]:
         "higher": higher,
         "equal": len(change) - higher - lower,
         "lower": lower,
+        **({} if pair.human is None else pair.human.numbers),
     }
 
 
@@ -201,11 +203,13 @@ def relative(
         float(statistics.weighted_mean(values, pair.weights))
         for values in (pair.difference, pair.of_baseline)
     )
+    if pair.human is not None:
+        difference, mean = (pair.human.numbers[name] for name in ("difference", "baseline_mean"))
     low = high = nan
     if pair.undefined is None and trial.test != "sequential":
-        baseline = pair.sample_with(pair.of_baseline)
+        baseline = pair.baseline_sample.values
         low, high = relative_differences.paired_interval(
-            pair.sample, baseline.values, trial.confidence, reach, pair.runs
+            pair.sample, baseline, trial.confidence, reach, pair.runs
         )
         if mean > 0 and not isnan(sum(ends)):
             least, greatest = (end / mean for end in ends)

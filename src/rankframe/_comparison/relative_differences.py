@@ -41,7 +41,7 @@ def paired_interval(
     NaN if the mean of the baseline may be 0, by the t test at the same confidence. ``reach`` is how
     many standard errors the intervals of another test have.
     """
-    values, weights = difference
+    values, weights, _ = difference
     users = len(values)
     if users < 2:
         return nan, nan

@@ -86,6 +86,6 @@ def _squares_of(runs: Array, weights: Array | None, clusters: Places | None) -> 
     samples = [statistics.Sample(run, weights) for run in (runs - runs.mean(axis=0))[:, users]]
     if clusters is not None:
         samples = [statistics.of_clusters(clusters[users], sample) for sample in samples]
-    means = sum(float(statistics.weighted_mean(*sample)) ** 2 for sample in samples)
-    errors = sum(float(statistics.standard_error(*sample)) ** 2 for sample in samples)
+    means = sum(float(statistics.mean_of(sample)) ** 2 for sample in samples)
+    errors = sum(float(statistics.standard_error(*sample[:2])) ** 2 for sample in samples)
     return means / (len(runs) - 1), errors / (len(runs) - 1)

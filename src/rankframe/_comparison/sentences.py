@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -132,6 +133,20 @@ def notes_of_clusters(sample: Sample, merged: Sample) -> list[Note]:
     if sample.values.min() < sample.values.max() and not values.min() < values.max():
         said.append(notes.note("clusters_alike"))
     return said
+
+
+def note_of_judge(
+    number: int, correction: float, *, higher_is_better: bool | None = None, of: str = "judge"
+) -> Note:
+    """Note by how much a judge is wrong, and how many users with human labels tell it."""
+    if isnan(correction):
+        return notes.note("no_human")
+    if abs(correction) <= trials.NOTHING:
+        return notes.note("judge_is_right", number=number)
+    word = "high" if correction > 0 else "low"
+    if higher_is_better is not None and of == "judge":
+        word = "generous" if (correction > 0) is higher_is_better else "strict"
+    return notes.note(of, word=word, size=abs(correction), number=number)
 
 
 def system_and_segment(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Expr]:

@@ -66,6 +66,7 @@ class Sample(NamedTuple):
 
     values: Array
     weights: Array | None = None  # all > 0
+    freedom: float | None = None  # of its mean, if the number of values does not tell it
 
 
 #: The unit of the last of 14 digits, by its power of ten; −300 comes first.
@@ -115,14 +116,14 @@ def in_matrices(
     Each resample of each sample advances by one.
     """
     outcome = undefined(len(samples))
-    alike: dict[tuple[int, bool], list[int]] = {}
-    for place, (values, weights) in enumerate(samples):
-        alike.setdefault((len(values), weights is None), []).append(place)
-    for places in alike.values():
+    alike: dict[tuple[int, bool, float | None], list[int]] = {}
+    for place, (values, weights, freedom) in enumerate(samples):
+        alike.setdefault((len(values), weights is None, freedom), []).append(place)
+    for (_, _, freedom), places in alike.items():
         values = np.column_stack([samples[place].values for place in places])
         columns = [w for w in (samples[place].weights for place in places) if w is not None]
         weights = np.column_stack(columns) if columns else None
-        part = reduce(Sample(values, weights), _times(advance, len(places)))
+        part = reduce(Sample(values, weights, freedom), _times(advance, len(places)))
         for into, values in zip(outcome, part, strict=True):
             into[places] = values
     return outcome
@@ -149,7 +150,7 @@ def progress(total: int) -> Generator[Advance]:
 
 def estimate(sample: Sample) -> Estimate:
     """Estimate the mean of each column; its error is NaN without a spread."""
-    values, weights = sample
+    values, weights, _ = sample
     unknown = np.full(values.shape[1:], np.nan)
     if len(values) < 2:
         mean = weighted_mean(values, weights) if len(values) else unknown
@@ -159,6 +160,8 @@ def estimate(sample: Sample) -> Estimate:
     if weights is not None:
         number = effective_sizes(weights)
         freedom = np.maximum(number - 1, 1e-9)
+    if sample.freedom is not None:
+        freedom = sample.freedom + np.zeros_like(unknown)
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.where(differs(values), standard_error(values, weights), np.nan)
         parts = influences(values, weights)
@@ -190,6 +193,13 @@ def weighted_mean(values: Array, weights: Array | None) -> Array:
     if weights is None:
         return np.asarray(values.mean(axis=0), np.float64)
     return np.asarray((weights * values).sum(axis=0) / weights.sum(axis=0), np.float64)
+
+
+def mean_of(sample: Sample) -> Array:
+    """Take the mean of a sample; NaN of none."""
+    if not len(sample.values):
+        return np.full(sample.values.shape[1:], np.nan)
+    return weighted_mean(sample.values, sample.weights)
 
 
 def standard_error(values: Array, weights: Array | None) -> Array:
@@ -250,7 +260,7 @@ def of_clusters(clusters: Places, sample: Sample) -> Sample:
     the jackknife over clusters; a resample draws clusters; one sign applies to all differences of a
     cluster.
     """
-    values, weights = sample
+    values, weights, _ = sample
     (means, sizes), merged, _ = of_users(clusters, [values, np.abs(values)], weights)
     return sample if len(means) == len(values) else Sample(rounded(means, sizes), merged)
 
@@ -268,7 +278,7 @@ def within_groups(groups: Places, sample: Sample) -> Sample:
     their means does not vary with them. Without a group that varies, or with one user in a group,
     all values are the mean, and there is no error.
     """
-    values, weights = sample
+    values, weights, _ = sample
     own = np.ones(len(values)) if weights is None else weights
     counts, users, mean = np.bincount(groups), len(values), weighted_mean(values, weights)
     sizes, number = counts[groups], np.count_nonzero(counts)
@@ -298,6 +308,8 @@ def effective_sizes(weights: Array) -> Array:
 
 def number_of(sample: Sample) -> float:
     """Return the number of observations, or with weights the effective number."""
+    if sample.freedom is not None:
+        return sample.freedom + 1
     return len(sample.values) if sample.weights is None else effective_size(sample.weights)
 
 
@@ -345,7 +357,7 @@ def agreeing(sample: Sample, p: float, ends: tuple[float, float], alpha: float) 
         return np.array([np.minimum(low, 0), np.maximum(high, 0)])
     if not low <= 0 <= high:
         return np.array(ends)
-    values, weights = sample
+    values, weights, _ = sample
     weights = np.ones(len(values)) if weights is None else weights
     differ = values != 0
     rejected, accepted = 0.0, float(weighted_mean(values[differ], weights[differ]))
@@ -518,7 +530,7 @@ class Below(NamedTuple):
 
 def below(sample: Sample, amount: float) -> Below:
     """Count the values below an amount; with weights, their share of the effective number."""
-    values, weights = sample
+    values, weights, _ = sample
     lower = values < amount
     if weights is None or lower.all():
         return Below(int(lower.sum()), len(values))
@@ -543,7 +555,7 @@ def rare(sample: Sample, least: float) -> Rare:
     A t test believes the spread that it sees, and a normal shape. Where values lie as far above
     the mean, it is right to, and only values that nobody has are left to doubt.
     """
-    values, weights = sample
+    values, weights, _ = sample
     mean = float(weighted_mean(values, weights))
     reach = (mean - least) / 2
     cut = mean - reach
@@ -574,7 +586,7 @@ def chosen_method(sample: Sample, unit: str = "user", *, may_be_hits: bool) -> t
 
 def skewness(sample: Sample) -> float:
     """Return the skewness of the users' contributions to the mean; 0 if all are equal."""
-    values, weights = sample
+    values, weights, _ = sample
     added = values - weighted_mean(values, weights)
     if weights is not None:
         added = weights * added
@@ -587,7 +599,7 @@ def telling_users(sample: Sample) -> tuple[float, bool]:
 
     If a quarter of the users or more share one value, they are left out, and the flag is True.
     """
-    values, weights = sample
+    values, weights, _ = sample
     different, counts = np.unique(values, return_counts=True)
     frequent = counts.max() > 1 and 4 * counts.max() >= len(values)
     tell = values != different[counts.argmax()] if frequent else np.ones(len(values), np.bool_)

@@ -12,12 +12,13 @@ import polars as pl
 
 from rankframe._comparison import decision, notes, sentences, trials
 from rankframe._comparison.notes import Note
-from rankframe._comparison.packages import np, run_variance, statistics
+from rankframe._comparison.packages import human_labels, np, run_variance, statistics
 from rankframe._comparison.trials import Correction, Resampling, Test, Trial
 from rankframe._evaluation import (
     averages,
     evaluation,
     group_means,
+    human_values,
     ready_values,
     system_metrics,
     training_runs,
@@ -28,7 +29,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
-from rankframe._request.types import FrameT, Runs, Truth
+from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
 from rankframe.errors import Problem, RankingDataError, option
 
@@ -51,6 +52,8 @@ _SUMMARY = {
     **dict.fromkeys(("min", "p10", "median", "max", "std", "ci_low", "ci_high"), pl.Float64),
     "note": pl.String,
 }
+#: Columns of a row that human labels correct.
+HUMAN = {"users_human": pl.Int64, "correction": pl.Float64}
 #: Who counts, of rows of a summary: a metric of all lists leaves out no user.
 SELECTED = pl.col("users") + pl.col("num_left_out").fill_null(0)
 #: Columns of a row of totals: one vote per group.
@@ -66,6 +69,7 @@ def summarize(
     /,
     *metrics: Metric,
     truth: Truth | None = None,
+    human: Truth | None = None,
     by: str | Sequence[str] = (),
     total: bool = False,
     confidence: float = 0.95,
@@ -92,6 +96,10 @@ def summarize(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
         Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+    human
+        Labels by humans, as a truth: then those of ``truth`` are a judge's, such as a model's. They
+        are of a random sample of the users of ``truth``, and complete for them to the depth of the
+        metrics.
     by
         Columns of segments, such as country, fold or day.
     total
@@ -140,11 +148,18 @@ def summarize(
         chooses. For a geometric mean such as ``gmap@10``, ``mean`` is that mean, and its interval
         is that of the mean of ln(x + ε), transformed back to the scale of the metric; the other
         columns describe the users' values x.
+        With ``human``, also ``users_human`` (Int64, users with human labels and a value),
+        ``correction`` (Float64, the judge's mean minus ``mean``, also in ``note``); ``min`` to
+        ``std`` are of values by humans, and all three are null without such a user.
 
     Raises
     ------
     RankingDataError
-        If there is only one cluster, or a user has no cluster or several.
+        If there is only one cluster, or a user has no cluster or several. If ``human`` has a user
+        that ``truth`` has not, items are judged in one alone, a column ``drawn`` of it is not
+        "random" in every row, or a cluster has labels for some of its users only.
+    ValueError
+        If ``human`` has no form for ``over``, ``average`` or a metric.
 
     Notes
     -----
@@ -179,6 +194,17 @@ def summarize(
     weights; the bootstrap draws whole clusters. J. G. MacKinnon, M. Ø. Nielsen and M. D. Webb, *J.
     Applied Econometrics* 38, 2023; see ``compare`` for their coverage.
 
+    With ``human``, the mean is λ·(mean of F over the users without human labels) + mean of (Y − λF)
+    over the n with them, F by the judge and Y by humans: however wrong the judge is, it has no
+    bias. λ, from 0 (human labels alone) to 1, is tuned for the least error, so a judge who tells
+    nothing costs nothing. A. N. Angelopoulos, J. C. Duchi and T. Zrnic, *PPI++*, arXiv 2311.01453,
+    2023. The interval is Student's, by any ``method``, with n − 1 degrees of freedom (clusters: of
+    them), and the error the jackknife's, with λ tuned anew: of 30 users with human labels it covers
+    91 to 97% (n alone: 92 to 96%), and is 8 to 54% shorter. With weights, or where a user has a
+    value by one alone, it is a ratio of two such means. If all human values are one, so is the
+    mean, without an interval. The sample must be random: users whom somebody chose, such as those
+    with the worst lists, bias the mean, and no test finds it.
+
     With ``over``, other columns describe the users' means over runs, ``num_missed`` has users
     without a list in one run or more, and an end of the interval is the farther one of that of
     users alone and of Student's with the error of both, as in ``compare``.
@@ -210,7 +236,7 @@ def summarize(
         seed=seed,
     )
     question = ready_values.ask(frame, metrics, truth, by, settings)
-    return described(frame, question, describe)
+    return described(frame, question, describe, human=human)
 
 
 def described(
@@ -219,11 +245,16 @@ def described(
     describe: Callable[[Values], pl.LazyFrame],
     *,
     noted: bool = True,
+    human: Truth | None = None,
 ) -> FrameT:
     """Describe the values of a question, in the kind of its frame."""
-    description = describe(evaluation.user_values(question))
+    values = evaluation.user_values(question)
+    if human is not None:
+        values = human_values.with_human(values, question, human)
+    description = describe(values)
     description = notes.rendered(description) if noted else description
-    return adapters.to_caller_type(description, like=frame, beside=question.beside)
+    beside = [*question.beside, cast("Frame | None", human)]
+    return adapters.to_caller_type(description, like=frame, beside=beside)
 
 
 def summary_of(
@@ -344,6 +375,7 @@ def _with_lists(
 def _columns(values: Values, *, total: bool) -> dict[str, Any]:
     """Name the columns of a summary besides those of ``by``."""
     more = {**(_VOTES if total else {}), **(RUNS if values.settings.over is not None else {})}
+    more |= HUMAN if values.has_human else {}
     last = {name: _SUMMARY[name] for name in ("std", "ci_low", "ci_high", "note")}
     first = {name: dtype for name, dtype in _SUMMARY.items() if name not in last}
     return {**first, **more, **last}
@@ -357,6 +389,9 @@ class Sampled(NamedTuple):
     notes: list[Note]
     limits: tuple[float, float] = (-inf, inf)  # of the metric
     runs: RunError | None = None
+    human: tuple[int, float, Sample] | None = (
+        None  # users with labels, the correction, their values
+    )
 
 
 def sampled(
@@ -368,7 +403,14 @@ def sampled(
     samples = _samples(rows, values, by, method, pooled=False)
     if total:
         samples += _samples(rows, values, group_means.total_by(by), method, pooled=True)
-    return samples, descriptions(rows, values, total=total)
+    summary = descriptions(rows, values, total=total)
+    corrected = [(of.human, float(statistics.mean_of(of.sample))) for of in samples if of.human]
+    if values.has_human:
+        numbers = [(mean, human[0], human[1]) for human, mean in corrected]
+        schema = {"mean": pl.Float64, **HUMAN}
+        columns = pl.DataFrame(numbers, schema=schema, orient="row")
+        summary = summary.with_columns(columns.with_columns(pl.selectors.float().fill_nan(None)))
+    return samples, summary
 
 
 def descriptions(rows: pl.DataFrame, values: Values, *, total: bool) -> pl.DataFrame:
@@ -450,6 +492,8 @@ def _samples(
             weights = None if weight is None else group.rows[weight].to_numpy()
             of_metric = group._replace(weights=weights)
             sampled = _sampled(of_metric, metric, method, values.weights, by)
+            if values.has_human:
+                sampled = _with_human(of_metric, metric, values)
             samples.append(sampled._replace(notes=[*sampled.notes, *of_recall[metric.name]]))
     return samples
 
@@ -457,6 +501,8 @@ def _samples(
 def _group_of(rows: pl.DataFrame, values: Values, *, pooled: bool) -> _Group:
     if pooled and values.cluster is not None:
         user_columns.check_one_cluster(rows, [values.user], values.cluster)
+    if values.has_human:
+        check_labelled(rows, values, pooled=pooled)
     lacking: list[Note] = []
     if user_columns.MISSED in rows.columns:
         missed, users = rows[user_columns.MISSED].sum(), rows[values.user].count()
@@ -512,6 +558,26 @@ def _sampled(
         runs = run_variance.error_of(np.stack(kept)[:, :, None], [0], of_users.weights, of_group)
         counted += [notes.note("one_run")] * (runs.numbers == [1])
     return Sampled(sample, of_sample, [*why, *counted, *reasons], limits, runs)
+
+
+def _with_human(group: _Group, metric: RequestedMetric, values: Values) -> Sampled:
+    """Correct the mean by human labels; the notes are of the users who have them."""
+    rows, human = group.rows, pl.col(human_values.column_of(metric.name))
+    of_human = rows.with_columns(human.alias(metric.name))
+    seen = _sampled(group._replace(rows=of_human), metric, "t", values.weights, values.by)
+    both = human_labels.Both(_column(rows, metric), _column(of_human, metric))
+    units = group.users if group.clusters is None else group.clusters
+    labelled = rows[human_values.LABELLED].to_numpy()
+    found = human_labels.corrected([both], labelled, group.weights, units)
+    sample = seen.sample if found is None else found[0]
+    number = rows.filter(human.is_not_null())[values.user].n_unique()
+    correction = human_labels.mean_by(both.judge, group.weights) - float(statistics.mean_of(sample))
+    better = metric.traits.higher_is_better
+    said = sentences.note_of_judge(number, correction, higher_is_better=better)
+    notes_of_seen = [note for note in seen.notes if note.kind not in ("one_user", "no_value")]
+    return seen._replace(
+        sample=sample, notes=[said, *notes_of_seen], human=(number, correction, seen.sample)
+    )
 
 
 #: Methods that need no spread.
@@ -591,7 +657,8 @@ def _describe(rows: pl.DataFrame, values: Values, by: Sequence[str]) -> pl.DataF
         missed = user_columns.number_missed()
     for place, metric in enumerate(values.requested):
         weight = averages.weight_with_shares(values, metric.name)
-        columns = [*_numbers(metric, values.user, weight), pl.lit(place).alias(_ORDER)]
+        spread = human_values.column_of(metric.name) if values.has_human else metric.name
+        columns = [*_numbers(metric, values.user, weight, spread), pl.lit(place).alias(_ORDER)]
         columns += [missed, *_of_runs(rows, metric, values)]
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
     if not tables:
@@ -609,7 +676,7 @@ def _votes(summary: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def _numbers(metric: RequestedMetric, user: str, weight: str | None) -> list[pl.Expr]:
+def _numbers(metric: RequestedMetric, user: str, weight: str | None, spread: str) -> list[pl.Expr]:
     value = pl.col(metric.name).cast(pl.Float64)
     users = value.count().cast(pl.Int64)
     over_users = pl.Expr.mean if weight is None else group_means.by_weight(weight)
@@ -617,16 +684,17 @@ def _numbers(metric: RequestedMetric, user: str, weight: str | None) -> list[pl.
         mean = over_users(value)
     else:
         mean = metric.over_users(value, over_users).cast(pl.Float64)
+    seen = pl.col(spread).cast(pl.Float64)
     return [
         pl.lit(metric.name).alias("metric"),
         users.alias("users"),
         (pl.col(user).count() - users).alias("num_left_out"),
         mean.alias("mean"),
-        (value.std() if weight is None else _deviation(value, weight)).alias("std"),
-        value.min().alias("min"),
-        value.quantile(0.1, "linear").alias("p10"),
-        value.median().alias("median"),
-        value.max().alias("max"),
+        (seen.std() if weight is None else _deviation(seen, weight)).alias("std"),
+        seen.min().alias("min"),
+        seen.quantile(0.1, "linear").alias("p10"),
+        seen.median().alias("median"),
+        seen.max().alias("max"),
     ]
 
 
@@ -822,6 +890,8 @@ def check_plain(trial: Trial, values: Values) -> None:
         of, names = f"{option('over', settings.over)}, several training runs", [*names, "total"]
     elif values.in_groups:
         of = f"{option('average', settings.average)}, means of groups"
+    elif values.has_human:
+        of, names = option("human"), ["test", "paired"]
     else:
         return
     for name in names:
@@ -835,6 +905,23 @@ def check_rows(rows: pl.DataFrame, values: Values, names: Sequence[str] | None =
     check_sizes(rows, values)
     if values.cluster is not None:
         user_columns.check_clusters(rows, values.cluster, names or values.names_per_user)
+
+
+def check_labelled(rows: pl.DataFrame, values: Values, *, pooled: bool) -> None:
+    """Check that all users of an observation have human labels, or none."""
+    name, unit = values.cluster, user_columns.CLUSTER
+    if name is None:
+        if not pooled:
+            return
+        name = unit = values.user
+    mixed = rows.group_by(unit).agg(pl.col(human_values.LABELLED).n_unique())
+    row = mixed.filter(pl.col(human_values.LABELLED) > 1).select(unit).sort(unit).head(1)
+    if not row.is_empty():
+        msg = (
+            f"human: labels of some lists, and none of others, with {name}={row.item()!r}, which "
+            f"is one observation: draw a random sample of whole ones, and label all their lists"
+        )
+        raise RankingDataError(msg)
 
 
 def check_sizes(rows: pl.DataFrame, values: Values) -> None:

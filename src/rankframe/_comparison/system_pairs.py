@@ -11,9 +11,9 @@ import polars as pl
 
 from rankframe._comparison import notes, summaries, trials
 from rankframe._comparison.notes import Note
-from rankframe._comparison.packages import np, run_variance, statistics
+from rankframe._comparison.packages import human_labels, np, run_variance, statistics
 from rankframe._comparison.trials import Trial
-from rankframe._evaluation import averages, training_runs, user_columns
+from rankframe._evaluation import averages, human_values, training_runs, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables import rules
@@ -56,6 +56,8 @@ class Matrix(NamedTuple):
     averaged: Places | None = None  # the group of each user, if the mean is that of groups
     row: pl.DataFrame | None = None  # the segment in words, if there are any
     runs: Array | None = None  # of each training run, user and system
+    human: Array | None = None  # values by human labels, NaN of other users
+    labelled: Bits | None = None  # who has them
 
 
 class Place(NamedTuple):
@@ -65,6 +67,14 @@ class Place(NamedTuple):
     metric: str
     system: int
     baseline: int
+
+
+class Corrected(NamedTuple):
+    """A pair of the users with human labels, and what they correct in that of all users."""
+
+    alone: Pair
+    baseline: Sample  # as the differences are corrected
+    numbers: dict[str, Any]  # columns of the comparison
 
 
 class Pair(NamedTuple):
@@ -92,10 +102,19 @@ class Pair(NamedTuple):
     averaged: Places | None = None  # the group of each user, if the mean is that of groups
     groups: Places | None = None  # those of all users
     runs: RunError | None = None  # what the training runs add to the error
+    human: Corrected | None = None  # then the sample is corrected; other values are the judge's
 
-    def sample_with(self, values: Array) -> Sample:
-        """Take other values of the users as the differences are taken."""
-        return sample_of(values, self.weights, self.clusters, self.averaged)
+    @property
+    def baseline_sample(self) -> Sample:
+        """The values of the baseline, as the differences are taken."""
+        if self.human is not None:
+            return self.human.baseline
+        return sample_of(self.of_baseline, self.weights, self.clusters, self.averaged)
+
+    @property
+    def sure(self) -> Pair:
+        """The pair whose values are true ones: of the users with human labels, if a judge's are."""
+        return self if self.human is None else self.human.alone
 
     @property
     def changes(self) -> Array:
@@ -301,6 +320,10 @@ def _matrices_of(
         missed=of_rows(user_columns.MISSED, 0) if user_columns.MISSED in rows.columns else None,
         averaged=summaries.places_of_users(users[averages.GROUP]) if values.in_groups else None,
     )
+    if values.has_human:
+        summaries.check_labelled(rows, values, pooled=pooled)
+        labels = of_rows(human_values.LABELLED, 0).any(axis=1)
+        matrix = partial(matrix, labelled=np.asarray(labels, np.bool_))
     own = None if values.weights is None else users[user_columns.WEIGHT].to_numpy()
     for metric in values.requested:
         weights = own
@@ -310,8 +333,10 @@ def _matrices_of(
             arranged(run.to_numpy()[at], nan) for run in training_runs.values_of(rows, metric.name)
         ]
         runs = np.stack(of_runs) if of_runs else None
-        of_users = of_rows(metric.name, nan)
-        yield matrix(metric=metric.name, values=of_users, weights=weights, runs=runs)
+        of_users, human = of_rows(metric.name, nan), None
+        if values.has_human:
+            human = of_rows(human_values.column_of(metric.name), nan)
+        yield matrix(metric=metric.name, values=of_users, weights=weights, runs=runs, human=human)
 
 
 def _with_one_weight(matrix: Matrix) -> Matrix:
@@ -392,13 +417,46 @@ def gains(pair: Pair, weights: Array | None, metric: RequestedMetric) -> pl.Seri
 
 def pairs_of(matrix: Matrix, systems: Sequence[tuple[int, int]]) -> Iterator[Pair]:
     """Pair systems."""
+    alone = None
+    if matrix.human is not None:
+        alone = pairs_of(matrix._replace(values=matrix.human, human=None), systems)
     columns = [
         _Column(values, ~np.isnan(values), statistics.scales_of(values))
         for values in np.ascontiguousarray(matrix.values.T)
     ]
     for system, baseline in systems:
         place = Place(matrix.segment, matrix.metric, system, baseline)
-        yield _pair(matrix, place, columns[system], columns[baseline])
+        pair = _pair(matrix, place, columns[system], columns[baseline])
+        yield pair if alone is None else _corrected(pair, next(alone), matrix)
+
+
+def _corrected(pair: Pair, alone: Pair, matrix: Matrix) -> Pair:
+    """Correct the means of a pair by the human labels of the users who have them."""
+    assert matrix.human is not None
+    assert matrix.labelled is not None
+    new, old = pair.place[2:]
+    by_both: list[list[Array]] = []
+    for values in (matrix.values, matrix.human):
+        change = statistics.differences(values[:, new], values[:, old])
+        by_both.append([change, np.where(np.isnan(change), nan, values[:, old])])
+    columns = [human_labels.Both(*column) for column in zip(*by_both, strict=True)]
+    units = matrix.users if matrix.clusters is None else matrix.clusters
+    found = human_labels.corrected(columns, matrix.labelled, matrix.weights, units)
+    samples = [alone.sample, alone.baseline_sample] if found is None else found
+    difference, baseline_mean = (float(statistics.mean_of(sample)) for sample in samples)
+    numbers = {
+        "users_human": len(alone.difference),
+        "correction": human_labels.mean_by(columns[0].judge, matrix.weights) - difference,
+        "difference": difference,
+        "mean": baseline_mean + difference,
+        "baseline_mean": baseline_mean,
+    }
+    if alone.undefined is None:
+        spread = statistics.deviation(alone.difference, alone.weights)
+        numbers["effect_size"] = difference / float(spread)
+    undefined = alone.undefined if len(alone.difference) else trials.NO_VALUE
+    human = Corrected(alone, samples[1], numbers)
+    return pair._replace(sample=samples[0], undefined=undefined, unserved=None, human=human)
 
 
 def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> Pair:

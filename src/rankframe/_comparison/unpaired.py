@@ -130,13 +130,13 @@ def _group_of(matrix: Matrix, column: int) -> Group:
 def _numbers(system: Group, baseline: Group) -> dict[str, Any]:
     """Describe two groups without a test."""
     means = [
-        float(statistics.weighted_mean(*group.users)) if len(group.users.values) else nan
+        float(statistics.mean_of(group.users)) if len(group.users.values) else nan
         for group in (system, baseline)
     ]
     effect = nan
     if min(len(group.users.values) for group in (system, baseline)) > 1:
         squares = [
-            float(statistics.deviation(*group.users)) ** 2 * _varies(group)  # else of rounding
+            float(statistics.deviation(*group.users[:2])) ** 2 * _varies(group)  # else of rounding
             for group in (system, baseline)
         ]
         if spread := (sum(squares) / 2) ** 0.5:
@@ -226,7 +226,7 @@ def _side(
     )
     ends = sorted((sign * traits.least, sign * traits.greatest))
     least, least_old = ends[0], -share * ends[1]
-    means = [float(statistics.weighted_mean(*sample)) for sample in (new, old)]
+    means = [float(statistics.mean_of(sample)) for sample in (new, old)]
     unseen = max(
         statistics.rare(new, least).p_above(-means[1] - size, least),
         statistics.rare(old, least_old).p_above(-means[0] - size, least_old),

@@ -82,6 +82,7 @@ class Values(NamedTuple):
     counted: frozenset[str] = frozenset()  # the metrics whose users are counted
     watched: Sequence[str] = ()  # those of which a mean over fewer users is warned of
     pooled: Mapping[str, str] = {}  # of metrics that are pooled: the column of their weights
+    has_human: bool = False  # whether human labels correct those of a judge
 
     def is_of_listed(self, metric: RequestedMetric) -> bool:
         """Whether a share of all relevant items is of those that the lists of the table have."""

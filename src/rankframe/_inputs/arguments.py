@@ -34,10 +34,11 @@ def opened(
             for table in both
         )
         change = name_truth(passed, of_run or (), of_truth)
-        passed["truth"] = adapters.renamed(passed["truth"], change)
+        for name in {"truth", "human"} & {*passed}:
+            passed[name] = adapters.renamed(passed[name], change)
     several = isinstance(passed.get("user"), list | tuple)
     close = several_users.with_one(verb, passed) if several else _as_it_is
-    beside = ("truth", "other")
+    beside = ("truth", "human", "other")
     tables: dict[str, Any] = {name: passed[name] for name in beside if name in passed}
     by = passed.get("by", ())
     frames, roles = frames_of(passed["run"], tables, by, passed)
@@ -107,7 +108,8 @@ def frames_of(
         beside = {f"table {place}": table for place, table in enumerate(every)}
         ids = column_roles.with_ids(columns, by, beside)
         for name, table in frames.items():
-            frames[name] = _truth(table, ids) if name == "truth" else _run(table, ids, by_name=True)
+            is_truth = name in ("truth", "human")
+            frames[name] = _truth(table, ids) if is_truth else _run(table, ids, by_name=True)
     return frames, changed
 
 

@@ -26,7 +26,7 @@ _IN_ORDER_OF_ROWS = ("with_rank", "check", "from_lists")
 #: Columns by which a verb sorts its rows before users.
 _SORTED_BY = {"differences": ("difference", "weight")}
 #: Tables that have users.
-_TABLES = ("run", "truth", "other", "exclude", "history", "queries", "users")
+_TABLES = ("run", "truth", "human", "other", "exclude", "history", "queries", "users")
 
 
 def with_one(verb: str, passed: dict[str, Any]) -> Callable[[Any], Any]:

@@ -1,0 +1,170 @@
+"""Adds values by human labels to those of a judge's truth: a second evaluation, joined per user."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import polars as pl
+
+from rankframe import errors
+from rankframe._evaluation import evaluation, user_columns
+from rankframe._evaluation.values import Values
+from rankframe._request import labels
+from rankframe._request.question import Question
+from rankframe._request.types import Truth
+from rankframe._tables import adapters, rules
+from rankframe.errors import Problem, RankingDataError, option, table_code
+
+#: Whether a user has human labels.
+LABELLED = f"{labels.PREFIX}labelled"
+_KNOWN = f"{labels.PREFIX}known"
+
+
+def column_of(metric: str) -> str:
+    """Name the column of a metric's values by human labels."""
+    return f"{labels.PREFIX}human_{metric}"
+
+
+def with_human(values: Values, question: Question, human: Truth) -> Values:
+    """Add to the values of each user those by human labels, null for users without labels."""
+    _check_forms(values, question)
+    settings = replace(question.settings, weights=None, cluster=None)
+    names = values.names_per_user
+    schema: dict[str, pl.DataType] = dict(values.rows.collect_schema())
+    schema |= {LABELLED: pl.Boolean(), **{column_of(name): pl.Float64() for name in names}}
+
+    def joined(rows: pl.DataFrame) -> pl.DataFrame:
+        try:
+            labels_of = _with_groups(_drawn(human), question, values.user)
+            asked = replace(question, truth=labels_of, settings=settings)
+            of_human = evaluation.plan_values(asked)
+            own = of_human.checks.guarded(of_human.rows).collect()
+        except ValueError as error:  # of the labels, which it calls the truth
+            text = errors.marked(error)
+            text = f"human{text[5:]}" if text.startswith("truth") else text
+            text = text if text.startswith("human") else f"{option('human')}: {text}"
+            raise type(error)(Problem(text)) from None
+        _check_depth(values, of_human)
+        keys = [pl.col(name).cast(schema[name]) for name in values.keys]
+        labelled = of_human.source.truth.select(*keys).unique().collect()
+        has = [user_columns.MISSED] * (user_columns.MISSED in own.columns)
+        numbers = [pl.col(name).cast(pl.Float64).alias(column_of(name)) for name in names]
+        by_human = own.select(*keys, *numbers, *has).join(labelled, on=values.keys, how="semi")
+        both = rows.join(by_human, on=values.keys, how="full", coalesce=True)
+        _check_counted(both.join(rows, on=values.keys, how="anti"), values)
+        labelled = labelled.with_columns(pl.lit(value=True).alias(LABELLED))
+        both = both.join(labelled, on=values.keys, how="left", nulls_equal=True)
+        both = both.with_columns(pl.col(LABELLED).fill_null(value=False))
+        if has:
+            missed = pl.coalesce(user_columns.MISSED, f"{user_columns.MISSED}_right")
+            both = both.with_columns(missed.alias(user_columns.MISSED))
+        return both.select(list(schema))
+
+    return values._replace(rows=values.rows.map_batches(joined, schema=schema), has_human=True)
+
+
+def _check_forms(values: Values, question: Question) -> None:
+    """Check that a judge's truth is corrected, in means over users."""
+    human, settings = option("human"), values.settings
+    if values.joined is None or question.truth is None:
+        msg = f"{human} corrects the means of a judge: pass its labels in {option('truth')}"
+        raise ValueError(Problem(msg))
+    for name in ("over", "average"):
+        if (value := getattr(settings, name)) not in (None, "users"):
+            msg = f"{option(name, value)} has no form with {human}: leave it out"
+            raise ValueError(Problem(msg))
+    for metric in values.all_requested:
+        if metric.is_of_all_lists or not metric.per_user:
+            kind = "one number of all lists" if metric.is_of_all_lists else "not a mean of values"
+            msg = f"metric {metric.name!r} is {kind}, and {human} corrects means: leave it out"
+            raise ValueError(Problem(msg))
+
+
+def _drawn(human: Truth) -> pl.LazyFrame:
+    """Open the labels, and check that a column that says how their users came says at random."""
+    name, column = "human", "drawn"
+    table = adapters.to_lazy(human, name)
+    if column not in table.collect_schema():
+        return table
+    chosen = table.filter(pl.col(column).cast(pl.String).ne_missing("random")).head(1).collect()
+    if not chosen.is_empty():
+        cure = table_code(
+            name, '.filter(pl.col("drawn") == "random")', '[human["drawn"] == "random"]'
+        )
+        text = f"the users must be a random sample, and rows were chosen: keep the others{cure}"
+        raise rules.broken_row(name, column, text, chosen)
+    return table
+
+
+def _with_groups(human: pl.LazyFrame, question: Question, user: str) -> pl.LazyFrame:
+    """Check that the truth has all users, and take the columns of ``by`` that it alone has."""
+    truth = adapters.to_lazy(cast("Truth", question.truth), "truth")
+    types = truth.collect_schema()
+    if user not in types or user not in human.collect_schema():
+        return human  # the evaluation says what is missing
+    human = human.with_columns(pl.col(user).cast(types[user], strict=False))
+    unknown = human.drop_nulls(user).join(truth, on=user, how="anti").select(user)
+    row = unknown.sort(user).head(1).collect()
+    if not row.is_empty():
+        of_polars = f".join(truth, on={user!r}, how='semi')"
+        cure = table_code("human", of_polars, f"[human[{user!r}].isin(truth[{user!r}])]")
+        msg = (
+            "human: a user without a row in the truth: human labels are of a random sample of the "
+            f"users of the truth: leave others out{cure}. Offending row: {rules.format_row(row)}"
+        )
+        raise RankingDataError(msg)
+    others = {*human.collect_schema(), *adapters.column_names(question.frame, "run")}
+    lacking = [name for name in question.by if name in types and name not in others]
+    if not lacking:
+        return human
+    groups = truth.select(user, *lacking).unique()
+    return human.join(groups, on=user, how="left")
+
+
+def _check_depth(values: Values, of_human: Values) -> None:
+    """Check that no item of a list, down to the cut-off of the metrics, is judged by one alone.
+
+    An item without a row is judged as well in a truth of relevant items alone.
+    """
+    judge = values.source
+    both = [
+        source.truth.select(*values.keys, source.item, "relevance").unique().collect()
+        for source in (judge, of_human.source)
+    ]
+    both[1] = both[1].cast({name: both[0].schema[name] for name in (*values.keys, judge.item)})
+    depths = [metric.cut_off for metric in values.requested]
+    depth = None if None in depths else max(cast("list[int]", depths), default=None)
+    rank, keys = pl.col("rank"), values.keys
+    lists = judge.run if depth is None else judge.run.filter(rank <= depth)
+    listed = lists.select(*keys, judge.item).collect()
+    listed = listed.join(both[1], on=keys, how="semi")
+    for names, (first, second) in zip(
+        (("truth", "human"), ("human", "truth")), (both, both[::-1]), strict=True
+    ):
+        if not (second["relevance"] <= 0).any():
+            continue
+        on = [*keys, judge.item]
+        alone = listed.join(first, on=on, how="semi").join(second, on=on, how="anti")
+        if not (row := alone.sort(on).head(1)).is_empty():
+            to = "" if depth is None else f" to rank {depth}"
+            msg = (
+                f"human: an item of a list is judged in {names[0]}, and not in {names[1]}: judge "
+                f"all items of the lists{to} in both, or take metrics with a smaller cut-off. "
+                f"Offending row: {rules.format_row(row)}"
+            )
+            raise RankingDataError(msg)
+
+
+def _check_counted(alone: pl.DataFrame, values: Values) -> None:
+    """Check that users who count by human labels alone need no weight and no cluster."""
+    if alone.is_empty() or not values.settings.of_users:
+        return
+    row = rules.format_row(alone.select(values.keys).sort(values.keys).head(1))
+    cure = f"{option('users', 'all')}, {option('undefined', 0.0)} counts all users by both"
+    column = option("weights" if values.weights is not None else "cluster")
+    msg = (
+        f"human: a user counts by human labels, and not by the truth, which has no {column} of "
+        f"them: {cure}. Offending row: {row}"
+    )
+    raise RankingDataError(Problem(msg))

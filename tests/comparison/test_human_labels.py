@@ -1,0 +1,289 @@
+"""Human labels correct a judge: ppi_py's numbers, the jackknife by hand, what is refused."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import rankframe as rf
+from rankframe._comparison import human_labels
+from rankframe._comparison import statistics as st
+from rankframe._comparison.human_labels import Both
+
+HUMAN = [0.096, 0.586, 0.086, 0.716, 0.299, 0.315, 0.0, 0.458, 0.305, 0.738, 0.547, 0.153]
+BESIDE = [0.271, 0.846, 0.117, 0.621, 0.424, 0.424, 0.401, 0.727, 0.464, 1.0, 0.626, 0.088]
+ALONE = [
+    *(0.264, 0.539, 0.013, 0.6, 1.0, 0.954, 0.454, 0.0, 0.027, 0.556, 0.65, 0.658, 0.432, 0.325),
+    *(0.528, 0.153, 0.354, 0.562, 0.463, 0.116, 0.064, 0.09, 1.0, 0.16, 0.179, 0.41, 0.781, 0.591),
+]
+NUMBER, USERS = len(HUMAN), len(HUMAN + ALONE)
+#: ppi_py 0.2.3: ppi_mean_pointestimate and its λ; the jackknife of that function over both samples.
+MEAN, TUNED, ERROR = 0.3242995934337838, 0.45310361480174255, 0.053588094560608854
+#: The error behind its ppi_mean_ci, which takes λ as known, and divides by n.
+ERROR_OF_KNOWN = 0.05021114387357763
+DCG = {"users": "all", "undefined": 0.0}  # so that a grade of 0 is a value
+
+
+def truth_of(grades, item=1, **columns):
+    return pl.DataFrame(
+        {"user": range(len(grades)), "item": item, "relevance": [float(x) for x in grades]}
+        | columns
+    )
+
+
+RUN = pl.DataFrame({"user": range(USERS), "item": 1, "rank": 1})
+JUDGE, TRUE = truth_of(BESIDE + ALONE), truth_of(HUMAN)
+
+
+def test_mean_is_that_of_ppi_py():
+    row = rf.summarize(RUN, "dcg@1", truth=JUDGE, human=TRUE, **DCG).row(0, named=True)
+    reach = stats.t.ppf(0.975, NUMBER - 1) * ERROR
+    assert (row["users"], row["users_human"]) == (USERS, NUMBER)
+    found = row["mean"], row["ci_low"], row["ci_high"], row["mean"] + row["correction"]
+    expected = MEAN, MEAN - reach, MEAN + reach, np.mean(BESIDE + ALONE)
+    assert found == pytest.approx(expected, abs=1e-10)
+    assert row["median"] == np.median(HUMAN)
+    assert row["note"].startswith("the judge is too generous by 0.12 (12 users with human labels)")
+
+
+def test_error_of_known_lambda_is_that_of_ppi_py():
+    residual = np.array(HUMAN) - TUNED * np.array(BESIDE)
+    known = np.var(residual) / NUMBER + TUNED**2 * np.var(ALONE) / len(ALONE)
+    assert known**0.5 == pytest.approx(ERROR_OF_KNOWN, abs=1e-10)
+    assert 1 < ERROR / ERROR_OF_KNOWN < 1.1
+
+
+def by_hand(human, judge, labelled, weights, clusters):
+    """The mean, and the jackknife over clusters of both kinds, in plain Python."""
+
+    def sums(values, unit):
+        own = [u for u in range(len(values)) if clusters[u] == unit and values[u] is not None]
+        return sum(weights[u] * values[u] for u in own), sum(weights[u] for u in own)
+
+    units = dict.fromkeys(clusters)
+    with_labels = [unit for unit in units if labelled[clusters.index(unit)]]
+    both = [(sums(human, unit), sums(judge, unit)) for unit in with_labels]
+    others = [sums(judge, unit) for unit in units if unit not in with_labels]
+    mean = sum(y for (y, _), _ in both) / sum(size for (_, size), _ in both)
+
+    def estimate(both, others):
+        true, beside, alone = np.array([y for y, _ in both]), np.array([f for _, f in both]), others
+        far, of_judge, of_others = (np.array(x) @ [1, -mean] for x in (true, beside, alone))
+        slope = np.cov(far, of_judge, ddof=0)[0, 1]
+        slope /= np.var([*of_judge, *of_others], ddof=1) * (1 + len(both) / len(others))
+        slope = min(max(slope, 0), 1)
+        parts = slope * np.mean(alone, axis=0) + (true - slope * beside).mean(axis=0)
+        return parts[0] / parts[1]
+
+    squares = 0.0
+    for kind, number in enumerate((len(both), len(others))):
+        left = [
+            estimate(
+                *(
+                    part[:u] + part[u + 1 :] if k == kind else part
+                    for k, part in enumerate((both, others))
+                )
+            )
+            for u in range(number)
+        ]
+        squares += (number - 1) * np.var(left)
+    return estimate(both, others), squares**0.5
+
+
+def test_weights_clusters_and_users_without_a_value_by_hand():
+    draw = np.random.default_rng(5)
+    number = 40
+    judge = [float(x) if x > 0.1 else None for x in draw.random(number).round(3)]
+    human = [None if x is None or x > 0.9 else x * 0.8 for x in judge]
+    human[3] = 0.5  # of a user without a value by the judge
+    judge[3] = None
+    clusters = [u // 2 if u < 20 else u for u in range(number)]
+    labelled = [clusters[u] % 3 == 0 for u in range(number)]
+    human = [x if on else None for x, on in zip(human, labelled, strict=True)]
+    weights = draw.integers(1, 4, number).tolist()
+    mean, error = by_hand(human, judge, labelled, weights, clusters)
+    places = np.unique(clusters, return_inverse=True)[1]
+    both = Both(*(np.array(x, np.float64) for x in (judge, human)))
+    (sample,) = human_labels.corrected(
+        [both], np.array(labelled), np.array(weights, np.float64), places
+    )
+    found = st.estimate(sample)
+    assert (float(found.mean), float(found.error)) == pytest.approx((mean, error), abs=1e-12)
+
+
+def lists(*numbers, seed=1):
+    """Runs by name, the judge's truth and that of humans, of 40 users with hits at 1 or 2."""
+    draw = np.random.default_rng(seed)
+    runs = {}
+    for name, number in zip(("old", "new"), numbers, strict=False):
+        ranks = draw.permuted(np.tile(np.arange(1, 5), (40, 1)), axis=1)
+        ranks[:number] = np.sort(ranks[:number], axis=1)
+        runs[name] = pl.DataFrame(
+            {"user": np.repeat(range(40), 4), "item": [*range(4)] * 40, "rank": ranks.ravel()}
+        )
+    grade = np.tile([2, 1, 0, 0], 40)
+    judge = np.maximum(grade, draw.random(160) < 0.3).astype(int)
+    keys = {"user": np.repeat(range(40), 4), "item": [*range(4)] * 40}
+    shop = {"shop": [f"s{u % 8}" for u in keys["user"]]}
+    judged = pl.DataFrame(keys | {"relevance": judge} | shop)
+    return runs, judged, pl.DataFrame(keys | {"relevance": grade})
+
+
+def test_comparison_agrees_with_its_parts():
+    runs, judged, true = lists(5, 40)
+    human = true.filter(pl.col("user") % 4 != 0)
+    options = {"truth": judged, "human": human}
+    row = rf.compare(runs, "ndcg@2", **options, details=True).row(0, named=True)
+    assert row["users_human"] == 30
+    assert row["mean"] - row["baseline_mean"] == pytest.approx(row["difference"])
+    assert row["difference"] / row["baseline_mean"] == pytest.approx(row["relative"])
+    assert row["ci_low"] < row["difference"] < row["ci_high"]
+    assert row["relative_low"] < row["relative"] < row["relative_high"]
+    judge = rf.compare(runs, "ndcg@2", truth=judged)["difference"].item()
+    assert row["difference"] + row["correction"] == pytest.approx(judge)
+    assert "the judge puts the difference too " in row["note"]
+    users = {
+        (name, kind): rf.per_user(run, "ndcg@2", truth=truth).sort("user")["ndcg@2"].to_numpy()
+        for name, run in runs.items()
+        for kind, truth in (("judge", judged), ("human", true))
+    }
+    has = np.arange(40) % 4 != 0
+    change = [users["new", kind] - users["old", kind] for kind in ("judge", "human")]
+    both = Both(change[0], np.where(has, change[1], np.nan))
+    found = st.estimate(human_labels.corrected([both], has, None, None)[0])
+    assert found.mean == pytest.approx(row["difference"])
+    assert found.p() == pytest.approx(row["p_adjusted"])
+
+
+@pytest.mark.parametrize("verb", [rf.summarize, rf.compare])
+def test_judge_who_tells_nothing_costs_nothing(verb):
+    """λ is 0 where the judge is against the labels, or where all users have them."""
+    runs, judged, true = lists(5, 40)
+    human = true.filter(pl.col("user") % 2 == 0)
+    against = judged.with_columns(relevance=2 - pl.col("relevance"))
+    by = {"by": "model"} if verb is rf.summarize else {}
+    shown = ["mean", "ci_low", "ci_high"] if by else ["difference", "ci_low", "ci_high"]
+    for truth, labels in ((against, human), (judged, true)):
+        stacked = rf.runs.stack(runs)
+        found = verb(stacked, "ndcg@2", truth=truth, human=labels, **by)
+        method = {"method": "t"} if by else {}
+        alone = verb(stacked, "ndcg@2", truth=labels, **by, **method)
+        for column in shown:
+            assert found[column].to_list() == pytest.approx(alone[column].to_list())
+
+
+def test_clusters_totals_and_kinds_of_frames():
+    runs, judged, true = lists(5, 40)
+    human = true.filter(pl.col("user") % 8 < 5)  # five whole shops
+    options = {"truth": judged, "human": human}
+    of_shops = rf.compare(runs, "ndcg@2", **options, cluster="shop")
+    assert "8 clusters" in of_shops["note"].item()
+    stacked = rf.runs.stack(runs)
+    options["truth"] = judged = judged.with_columns(day=pl.col("user") % 2)
+    days = rf.compare(stacked, "ndcg@2", **options, by="day", total=True)
+    assert days.filter(pl.col("day").is_null())["users_human"].item() == 25
+    whole = rf.compare(runs, "ndcg@2", **options)
+    lazy = rf.compare(
+        {name: run.lazy() for name, run in runs.items()},
+        "ndcg@2",
+        truth=judged.lazy(),
+        human=human.lazy(),
+    )
+    assert lazy.collect().equals(whole)
+    grades = {
+        user: dict(of.select("item", "relevance").iter_rows())
+        for (user,), of in human.group_by("user", maintain_order=True)
+    }
+    assert rf.compare(runs, "ndcg@2", truth=judged, human=grades).equals(whole)
+    pandas = {name: run.to_pandas() for name, run in runs.items()}
+    frame = rf.compare(pandas, "ndcg@2", truth=judged.to_pandas(), human=human.to_pandas())
+    assert frame["difference"].to_list() == whole["difference"].to_list()
+    few = rf.summarize(
+        stacked, "ndcg@2", truth=judged, human=true.filter(user=0), by=["model", "day"]
+    )
+    assert few["users_human"].to_list() == [1, 0, 1, 0]
+    assert few["mean"].is_null().to_list() == [False, True, False, True]
+    assert few["ci_low"].null_count() == 4
+    assert few["note"][1].startswith("no user with human labels has a value")
+
+
+def refused(match, human, verb=rf.compare, **options):
+    runs, judged, _ = lists(5, 40)
+    with pytest.raises(ValueError, match=match) as caught:
+        verb(runs, "ndcg@2", truth=judged, human=human, **options)
+    return runs, judged, str(caught.value)
+
+
+def test_what_is_checked_of_the_labels():
+    _, _, true = lists(5, 40)
+    human = true.filter(pl.col("user") < 20)
+    drawn = human.with_columns(
+        drawn=pl.when(pl.col("user") < 15).then(pl.lit("random")).otherwise(pl.lit("chosen"))
+    )
+    runs, truth, text = refused("must be a random sample", drawn)
+    assert 'human.filter(pl.col("drawn") == "random")' in text
+    drawn = drawn.filter(pl.col("drawn") == "random")
+    assert rf.compare(runs, "ndcg@2", truth=truth, human=drawn)["users_human"].item() == 15
+    others = pl.concat([human, human.with_columns(user=pl.col("user") + 100)])
+    _, _, text = refused(r"random sample of the users .* Offending row: user=100", others)
+    cure = "human.join(truth, on='user', how='semi')"
+    assert cure in text
+    others = eval(cure, {"human": others, "truth": truth})
+    assert rf.compare(runs, "ndcg@2", truth=truth, human=others)["users_human"].item() == 20
+    part = human.filter((pl.col("user") > 0) | (pl.col("item") > 0))
+    _, _, text = refused("judged in truth, and not in human", part)
+    assert text.endswith(
+        "to rank 2 in both, or take metrics with a smaller cut-off. Offending row: "
+        "model='old', user=0, item=0"
+    )
+    refused(
+        "with shop='s0', which is one observation", true.filter(pl.col("user") < 5), cluster="shop"
+    )
+    refused("^human, column 'relevance': ", human.with_columns(relevance=pl.lit(float("nan"))))
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"test": "max_t", "correction": "holm"}, "test='max_t' has no form for human="),
+        ({"test": "randomization"}, "test='randomization' has no form for human=: leave it out"),
+        ({"paired": False}, "paired=False has no form for human=: leave it out"),
+        ({"over": "user"}, "over"),
+        ({"average": "shop"}, "average='shop' has no form with human=: leave it out"),
+    ],
+)
+def test_options_without_a_form(options, match):
+    _, _, true = lists(5, 40)
+    refused(match, true.filter(pl.col("user") < 20), **options)
+
+
+def test_metrics_and_tables_without_a_form():
+    runs, judged, true = lists(5, 40)
+    for metric in ("gmap", "coverage@2"):
+        with pytest.raises(ValueError, match="corrects means: leave it out"):
+            rf.summarize(runs["old"], metric, truth=judged, human=true)
+    values = pl.DataFrame({"user": [1, 2, 3], "score": [0.1, 0.2, 0.4]})
+    with pytest.raises(ValueError, match="human= corrects the means of a judge"):
+        rf.summarize(values, "score", human=true)
+
+
+def test_interval_covers_where_that_of_the_judge_does_not():
+    """200 samples of 90 users, 30 of them with human labels, and a generous judge."""
+    draw = np.random.default_rng(8)
+    covered = {"both": 0, "judge": 0}
+    widths = []
+    has = np.arange(90) < 30
+    for _ in range(200):
+        values = draw.beta(1, 2, 90)
+        judge = np.clip(values + 0.1 + draw.normal(0, 0.1, 90), 0, 1)
+        both = Both(judge, np.where(has, values, np.nan))
+        (sample,) = human_labels.corrected([both], has, None, None)
+        low, high = st.estimate(sample).interval(0.95)
+        covered["both"] += bool(low <= 1 / 3 <= high)
+        alone = st.estimate(st.Sample(judge)).interval(0.95)
+        covered["judge"] += bool(alone[0] <= 1 / 3 <= alone[1])
+        of_labels = st.estimate(st.Sample(values[:30])).interval(0.95)
+        widths.append((high - low, of_labels[1] - of_labels[0]))
+    assert covered["both"] >= 180
+    assert covered["judge"] <= 60
+    assert np.mean(widths, axis=0)[0] < 0.9 * np.mean(widths, axis=0)[1]
