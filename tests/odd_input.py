@@ -46,6 +46,8 @@ _CALLS = {
     r"\.unique\((\[.*?\])\)": r".drop_duplicates(\1)",
     r"\.group_by\((.*?)\)\.agg\(pl\.max\((.*?)\)\)": r".groupby(\1, as_index=False)[\2].max()",
     r"truth\.drop\((.*?)\)": r"truth.drop(columns=\1)",
+    r"human\.join\(truth, on=('.*?'), how='semi'\)": r"human[human[\1].isin(truth[\1])]",
+    r"human\.filter\(pl\.col\(\"drawn\"\) == \"random\"\)": 'human[human["drawn"] == "random"]',
     r"\.with_columns\(relevance=1\)": ".assign(relevance=1)",
     r"\.with_columns\(pl\.col\((.*?)\)\.fill_null\('unknown'\)\)": r".fillna({\1: 'unknown'})",
 }
@@ -1032,6 +1034,8 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             meter.update(given(mine), given(truth.filter(user=user).drop("day")))
         return meter
 
+    elsewhere, judged = TRUTH.with_columns(pl.col("user") + 100), RUN.with_columns(relevance=1)
+    chosen = TRUTH.with_columns(drawn=pl.lit("chosen"))
     part = "2026-11-01"
     one, other = sums(part), sums(part, (2, 3))
     tree: Any = rf.parts.merge([one, sums("2026-11-02", (3,))])
@@ -1202,6 +1206,25 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             "a trend of a metric that is not in the log",
             lambda: rf.plot.trend(given(log), "map", by=()),
             "log: no mean of 'map'; its metrics are 'rr'",
+        ),
+        Refusal(
+            "human= without truth=",
+            lambda: rf.summarize(given(judged), "rr", human=given(TRUTH)),
+            "human= corrects the means of a judge: pass its labels in truth=",
+        ),
+        Refusal(
+            "human= has a user that truth= has not",
+            lambda: rf.summarize(given(RUN), "rr", truth=given(TRUTH), human=given(elsewhere)),
+            "human: a user without a row in the truth: human labels are of a random sample of the "
+            "users of the truth: leave others out: human.join(truth, on='user', how='semi'). "
+            "Offending row: user=101",
+        ),
+        Refusal(
+            "human= has rows that were chosen",
+            lambda: rf.summarize(given(RUN), "rr", truth=given(TRUTH), human=given(chosen)),
+            "human, column 'drawn': the users must be a random sample, and rows were chosen: keep the "
+            'others: human.filter(pl.col("drawn") == "random"). Offending row: user=1, item=11, '
+            "relevance=1, drawn='chosen'",
         ),
         Refusal(
             "over= names no column",

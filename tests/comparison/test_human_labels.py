@@ -259,7 +259,7 @@ def test_options_without_a_form(options, match):
 
 def test_metrics_and_tables_without_a_form():
     runs, judged, true = lists(5, 40)
-    for metric in ("gmap", "coverage@2"):
+    for metric in ("gmap", "gini(of=shown)@2"):
         with pytest.raises(ValueError, match="corrects means: leave it out"):
             rf.summarize(runs["old"], metric, truth=judged, human=true)
     values = pl.DataFrame({"user": [1, 2, 3], "score": [0.1, 0.2, 0.4]})

@@ -61,7 +61,7 @@ def corrected(
 
     def sums(judge: Array, human: Array) -> _Sums:
         of_judge, of_human = (
-            np.bincount(of_rows, np.where(kept, own * values, 0.0))[counted]
+            np.bincount(of_rows, np.where(kept, own * values, 0.0))[counted].astype(np.float64)
             for kept, values in zip(has, (judge, human), strict=True)
         )
         return _Sums(of_human, of_judge)
@@ -96,13 +96,14 @@ def _tuned(first: _Sums, sizes: _Sums, with_human: Bits) -> tuple[Array, Array]:
     left = np.full(len(judge), total)
     left[with_human] -= number / (number - 1) * products
 
-    def slope(total: Array, squares: Array, number: Array, others: Array) -> Array:
+    def slope(total: Array, squares: Array, number: Array | int, others: Array | int) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
             of_all = total / number / (squares / (number + others - 1)) / (1 + number / others)
         return np.asarray(np.clip(np.nan_to_num(of_all), 0, 1), np.float64)
 
-    of_one = slope(left, without, number - with_human, others - ~with_human)
-    return slope(total, squares, np.float64(number), np.float64(others)), of_one
+    one = with_human.astype(np.float64)
+    of_one = slope(left, without, number - one, others - 1 + one)
+    return slope(total, squares, number, others), of_one
 
 
 def _sample(
@@ -132,7 +133,7 @@ def _without(sums: _Sums, with_human: Bits, tuned: Array) -> Array:
 
     def means(values: Array, kind: Bits) -> Array:
         number, total = kind.sum(), values[kind].sum()
-        return np.where(kind, (total - values) / (number - 1), total / number)
+        return np.asarray((total - kind * values) / (number - kind), np.float64)
 
     of_human, of_both = means(sums.human, with_human), means(sums.judge, with_human)
     return np.asarray(of_human + tuned * (means(sums.judge, ~with_human) - of_both), np.float64)
