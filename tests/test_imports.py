@@ -55,6 +55,7 @@ LATER = {
         "conventions",
         "explanation",
         "funnel",
+        "human_values",
         "missed_items",
         "overlap",
         "pools",

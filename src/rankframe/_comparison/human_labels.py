@@ -101,8 +101,8 @@ def _tuned(first: _Sums, sizes: _Sums, with_human: Bits) -> tuple[Array, Array]:
             of_all = total / number / (squares / (number + others - 1)) / (1 + number / others)
         return np.asarray(np.clip(np.nan_to_num(of_all), 0, 1), np.float64)
 
-    one = with_human.astype(np.float64)
-    of_one = slope(left, without, number - one, others - 1 + one)
+    unit = with_human.astype(np.float64)
+    of_one = slope(left, without, number - unit, others - 1 + unit)
     return slope(total, squares, number, others), of_one
 
 

@@ -568,8 +568,8 @@ def _with_human(group: _Group, metric: RequestedMetric, values: Values) -> Sampl
     both = human_labels.Both(_column(rows, metric), _column(of_human, metric))
     units = group.users if group.clusters is None else group.clusters
     labelled = rows[human_values.LABELLED].to_numpy()
-    found = human_labels.corrected([both], labelled, group.weights, units)
-    sample = seen.sample if found is None else found[0]
+    estimates = human_labels.corrected([both], labelled, group.weights, units)
+    sample = seen.sample if estimates is None else estimates[0]
     number = rows.filter(human.is_not_null())[values.user].n_unique()
     correction = human_labels.mean_by(both.judge, group.weights) - float(statistics.mean_of(sample))
     better = metric.traits.higher_is_better

@@ -441,8 +441,8 @@ def _corrected(pair: Pair, alone: Pair, matrix: Matrix) -> Pair:
         by_both.append([change, np.where(np.isnan(change), nan, values[:, old])])
     columns = [human_labels.Both(*column) for column in zip(*by_both, strict=True)]
     units = matrix.users if matrix.clusters is None else matrix.clusters
-    found = human_labels.corrected(columns, matrix.labelled, matrix.weights, units)
-    samples = [alone.sample, alone.baseline_sample] if found is None else found
+    estimates = human_labels.corrected(columns, matrix.labelled, matrix.weights, units)
+    samples = [alone.sample, alone.baseline_sample] if estimates is None else estimates
     difference, baseline_mean = (float(statistics.mean_of(sample)) for sample in samples)
     numbers = {
         "users_human": len(alone.difference),

@@ -37,8 +37,8 @@ def with_human(values: Values, question: Question, human: Truth) -> Values:
     def joined(rows: pl.DataFrame) -> pl.DataFrame:
         try:
             labels_of = _with_groups(_drawn(human), question, values.user)
-            asked = replace(question, truth=labels_of, settings=settings)
-            of_human = evaluation.plan_values(asked)
+            of_labels = replace(question, truth=labels_of, settings=settings)
+            of_human = evaluation.plan_values(of_labels)
             own = of_human.checks.guarded(of_human.rows).collect()
         except ValueError as error:  # of the labels, which it calls the truth
             text = errors.marked(error)
