@@ -16,6 +16,8 @@ ROWS_KEPT, ROWS_KEPT_IN_GROUPS = 50_000, 5_000
 PLANS_KEPT = 64
 # Up to so many, all groups of the truth are joined at once; with 3,400, both roads take as long.
 ROWS_JOINED_AT_ONCE = 5_000
+# A product of groups and truth with more than so many times the rows of both tables is warned of.
+TIMES_IN_PRODUCT = 50
 
 # Facts of tables. So many first rows nearly always show that two tables share ids, or that a table
 # is not in rank order; if they do not, all are read.

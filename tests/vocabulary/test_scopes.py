@@ -1,6 +1,7 @@
 """Which rows a metric reduces: relevant ones, judged ones, or the whole list."""
 
 import random
+import warnings
 
 import polars as pl
 import pytest
@@ -512,6 +513,57 @@ def test_groups_that_the_truth_lacks_have_the_judgments_of_their_lists(users, op
         lazy = verb(run.lazy(), *names[:3], truth=truth, by="model", users=users, **options)
         want = verb(run, *names[:3], truth=whole, by="model", users=users, **options)
         assert_frame_equal(lazy.collect(), want, check_exact=True, check_row_order=False)
+
+
+@pytest.mark.parametrize("users", ["both", "run"])
+@pytest.mark.parametrize("in_two", [False, True])
+def test_groups_of_users_need_no_product(users, in_two):
+    """The highest grade is that of a user in no group; one user is in the run alone."""
+    run = pl.DataFrame({"user": [3, 3, 2, 1, 1, 9], "item": [1, 2, 1, 2, 5, 1], "rank": [1, 2] * 3})
+    run = run.with_columns(country=pl.Series([*"aabbbc"]))
+    if in_two:
+        run = pl.concat([run, run.filter(pl.col("user") < 3).with_columns(country=pl.lit("c"))])
+    truth = pl.DataFrame({"user": [1, 2, 3, 4], "item": [2, 3, 2, 1], "relevance": [1, 2, 1, 7]})
+    whole = truth.join(run.select("country").unique(), how="cross")
+    for verb, options, names in (
+        (rf.evaluate, {"unjudged": "bounds"}, ["dcg@2"]),
+        (rf.summarize, {}, ["ndcg@2", "err@2"]),
+        (rf.stats.differences, {"model": "country", "baseline": "b"}, ["ndcg@2"]),
+    ):
+        by = {} if "model" in options else {"by": "country"}
+        got, want = (
+            verb(run, *names, truth=some, users=users, **by, **options) for some in (truth, whole)
+        )
+        assert_frame_equal(got, want, check_exact=True)
+
+
+def test_column_of_users_that_the_truth_lacks():
+    """The error comes before the product, and its cure, pasted, gives what users="both" gives."""
+    run = pl.DataFrame({"user": range(400), "item": 1, "rank": 1, "cohort": range(400)})
+    truth = run.select("user", item=pl.col("user") % 3)
+    with pytest.raises(rf.RankingDataError, match="join the column to the truth"):
+        rf.evaluate(run, "rr", truth=truth, by="cohort")
+    joined = truth.join(run.select("user", "cohort").unique(), on="user")
+    got = rf.evaluate(run, "rr", truth=joined, by="cohort")
+    assert_frame_equal(got, rf.evaluate(run, "rr", truth=truth, by="cohort", users="both"))
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [("cohort", r"join 'cohort' to the truth, or pass users='both'"), ("model", r"tables: pass")],
+)
+def test_long_product_is_warned_of(name, cure):
+    """No column is taken for one of the users: one user is in two groups."""
+    run = pl.DataFrame({"user": [*range(200), 0], "item": 1, "rank": 1, name: range(201)})
+    truth = run.select("user", "item").unique()
+    words = rf"201 groups of '{name}' is judged by the whole truth, which makes 40,200 rows, 100 "
+    with pytest.warns(rf.errors.RankingWarning, match=f"{words}times those of both .*{cure}"):
+        got = rf.evaluate(run, "rr", truth=truth, by=name)
+    assert got["users"].to_list() == [200] * 201
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rf.evaluate(run.lazy(), "rr", truth=truth, by=name).collect()
+        rf.evaluate(run, "rr", truth=truth, by=name, users="both")
 
 
 @pytest.mark.parametrize("users", ["both", "run"])

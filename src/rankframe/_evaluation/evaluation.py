@@ -283,8 +283,9 @@ def evaluate(
     a run alone is enough. Geometric means such as ``"gmap"`` are labels, too.
 
     A column of the users, such as country, belongs in the truth as well: each group has all users
-    of a truth without it, which also takes time and memory for groups × truth, unless
-    ``users="both"`` or ``"run"`` needs only the lists.
+    of a truth without it, which takes time and memory in proportion to groups × rows of the truth,
+    with a warning from 50 times the rows of both tables on, unless ``users="both"`` or ``"run"``
+    needs only the lists.
 
     ``by="activity"`` puts users into four quantile bins of their number of items in ``history``,
     ``"popularity"`` the items of the truth by their number of users there, and

@@ -12,6 +12,7 @@ import polars as pl
 from rankframe import errors
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
+from rankframe._tables import rank_order
 from rankframe._tables.guards import Notice
 from rankframe._tables.judgment import Joined
 from rankframe._tables.table import Policy
@@ -168,7 +169,8 @@ def _of_all_rows(joined: Joined, names: Sequence[str]) -> pl.LazyFrame:
     """Return what the rows of both tables have in these columns, or those of a judged table."""
     if joined.tables.truth is None:  # a row may have its user alone
         return joined.rows("subtopic").select(names).unique()
-    return pl.concat([joined.run.select(names), joined.truth.select(names)]).unique()
+    rows = pl.concat([joined.run.select(names), joined.truth.select(names)])
+    return rank_order.distinct(rows, names)
 
 
 def selected(joined: Joined, users: Policy) -> pl.LazyFrame:
@@ -179,9 +181,9 @@ def selected(joined: Joined, users: Policy) -> pl.LazyFrame:
     keys, relevant = joined.keys, is_relevant(joined.tables.settings.relevant_at)
     if users == "rows":
         return by_rows(joined).filter(pl.col(LISTED) | relevant).select(keys)
-    in_run, in_truth = joined.run.select(keys).unique(), joined.truth.select(keys).unique()
+    in_run, in_truth = (rank_order.distinct(rows, keys) for rows in (joined.run, joined.truth))
     if users == "truth":
-        return joined.truth.filter(relevant).select(keys).unique()
+        return rank_order.distinct(joined.truth.filter(relevant), keys)
     if users == "judged":
         return in_truth
     if users == "run":

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from rankframe import _sizes
+from rankframe import _sizes, errors
 from rankframe._request import registry, segment_names
 from rankframe._request.registry import Scope
 from rankframe._request.types import Types
@@ -177,13 +177,15 @@ def judge(tables: Tables) -> Joined:
     truth, id_ranges = _rows(of_truth, tables), rank_order.id_ranges_of(of_run, of_truth)
     groups = None
     if tables.lacking:
-        groups = run.select(tables.lacking).unique().cache()
+        groups = rank_order.distinct(run, tables.lacking).cache()
         if of_run.totals is not None and of_run.totals.groups is not None:
             groups = of_run.totals.groups.lazy()
         id_ranges.pop("rows", None)
         if _counts_lists_alone(tables):  # the product would be groups × truth
-            truth = truth.join(run.select(of_run.user, *tables.lacking).unique(), on=of_run.user)
+            lists = rank_order.distinct(run, [of_run.user, *tables.lacking])
+            truth = truth.join(lists, on=of_run.user)
         else:  # each group has all rows of the truth
+            _check_product(tables, of_run, of_truth)
             truth = truth.join(groups, how="cross")
     if of_run.truth_groups:
         run = run.drop_nulls(of_run.truth_groups)
@@ -246,10 +248,32 @@ def _counts_lists_alone(tables: Tables) -> bool:
     """Whether judgments of users without a list in a group change none of its numbers."""
     if not tables.lacking or tables.reads is None or tables.run.totals is not None:
         return False
-    if tables.settings.users not in ("both", "run") or "missed" in tables.settings.counts:
+    if tables.settings.users not in ("both", "run") or tables.settings.unjudged == "bounds":
         return False
     reading = registry.reading_of(tables.reads, inputs=tables.beside)
     return not (reading.top_grade or reading.scope == "shares")
+
+
+def _check_product(tables: Tables, run: Table, truth: Table) -> None:
+    """Before a product that takes long, check all rules on rows in memory, and warn."""
+    if run.rows is None or truth.rows is None or run.totals is not None:
+        return
+    rows, most = run.rows.height + truth.rows.height, _sizes.TIMES_IN_PRODUCT
+    if run.rows.height * truth.rows.height <= most * rows:
+        return
+    groups = rank_order.distinct(run.frame, tables.lacking).select(pl.len()).collect().item()
+    product = groups * truth.rows.height
+    if product <= most * rows:
+        return
+    rules.raise_in_tables(tables.both, tables.users)
+    of_users = [name for name in tables.lacking if name != run.model]
+    join = f"join {', '.join(map(repr, of_users))} to the {truth.name}, or " if of_users else ""
+    errors.warn(
+        f"{option('by')}: each of {groups:,} groups of {', '.join(map(repr, tables.lacking))} is "
+        f"judged by the whole {truth.name}, which makes {product:,} rows, {product / rows:,.0f} "
+        f"times those of both tables: {join}pass {option('users', 'both')} if a user without a "
+        "list in a group does not count there"
+    )
 
 
 def _are_few(tables: Tables) -> bool:
