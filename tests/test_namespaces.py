@@ -29,7 +29,7 @@ DOORS = {
     "rankframe": FRONT,
     "rankframe.metrics": "describe of_label register_column rows",
     "rankframe.stats": "at_k compare_segments conventions differences exposure funnel harm "
-    "metric_agreement power who_gained",
+    "judges metric_agreement power who_gained",
     "rankframe.runs": "stack baselines fuse overlap rbo side_by_side to_judge",
     "rankframe.plot": "at_k compare exposure funnel lorenz per_user precision_recall segments "
     "trade_off trend who_gained",

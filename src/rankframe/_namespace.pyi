@@ -294,6 +294,18 @@ class Stats(RoomOfFrame, Generic[FrameT]):
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> FrameT: ...
     def metric_agreement(self, /, *metrics: str, model: str = ...) -> FrameT: ...
+    def judges(
+        self,
+        /,
+        systems: rankframe._request.types.Runs[Frame] | None = ...,
+        *metrics: rankframe._request.labels.Metric,
+        judge: str = ...,
+        baseline: object = ...,
+        by: str | Sequence[str] = ...,
+        confidence: float = ...,
+        confusion: bool = ...,
+        **options: Unpack[rankframe._request.keywords.Options],
+    ) -> FrameT: ...
 
 class Runs(RoomOfFrame, Generic[FrameT]):
     def baselines(

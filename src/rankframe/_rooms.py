@@ -47,6 +47,7 @@ ROOMS = {
         "power": "_comparison.power",
         "who_gained": "_comparison.diagnosis",
         "metric_agreement": "_comparison.system_agreement",
+        "judges": "_comparison.judge_agreement",
     },
     "runs": {
         "baselines": "_inputs.baselines",

@@ -10,3 +10,4 @@ from rankframe._comparison.harm import harm as harm
 from rankframe._comparison.power import power as power
 from rankframe._comparison.diagnosis import who_gained as who_gained
 from rankframe._comparison.system_agreement import metric_agreement as metric_agreement
+from rankframe._comparison.judge_agreement import judges as judges

@@ -117,6 +117,10 @@ LISTS = pl.concat(
 VALUES = rf.per_user(LISTS, "rr", truth=USERS).join(USERS.drop("item", "relevance"), on="user")
 TEXTS = USERS.select("user", text=pl.lit("words"))
 MEANS = rf.evaluate(LISTS, "rr", "hit@2", truth=USERS, by="model")
+JUDGED = pl.concat(
+    USERS.select("user", "item", relevance=pl.col("user") % n, judge=pl.lit(name))
+    for n, name in ((2, "us"), (3, "llm"))
+)
 PAIRED = {"truth": USERS, "baseline": "old"}
 #: the verb, its table and its other arguments, of which frames become other frames
 EVERY_VERB = {
@@ -140,6 +144,7 @@ EVERY_VERB = {
     "at_k": (rf.stats.at_k, LISTS, ["ndcg", "gmap"], {"k": [1, 3], "truth": USERS, "by": "model"}),
     "segments": (rf.stats.compare_segments, VALUES, ["rr"], {"by": ["model", "country"]}),
     "conventions": (rf.stats.conventions, LISTS, ["hit@2"], {"truth": USERS}),
+    "judges": (rf.stats.judges, JUDGED, [LISTS, "rr"], {"baseline": "us"}),
     "agreement": (rf.stats.metric_agreement, MEANS, [], {}),
 }
 

@@ -101,19 +101,19 @@ def metric_agreement(means: FrameT, /, *metrics: str, model: str = keywords.MODE
         if systems.null_count() or systems.is_duplicated().any():
             msg = f"means, column {model!r}: duplicate or null system: filter one segment"
             raise RankingDataError(msg)
-        rows = [_compared(table, *pair) for pair in permutations(names, 2)]
+        rows = [(*p, *agreement(table.select(p), p)) for p in permutations(names, 2)]
         return pl.DataFrame(rows, schema=_AGREEMENT, orient="row").fill_nan(None)
 
     table = lazy.select(model, *names).map_batches(reduce, schema=_AGREEMENT)
     return adapters.to_caller_type(table, like=means)
 
 
-def _compared(table: pl.DataFrame, *pair: str) -> tuple[str | int | float, ...]:
-    """Compare the orders of the systems that have a value in both metrics."""
-    both = table.select(pl.col(pair).cast(pl.Float64)).fill_nan(None).drop_nulls()
-    signs = [-1 if labels.traits_of_name(name).higher_is_better is False else 1 for name in pair]
+def agreement(means: pl.DataFrame, metrics: tuple[str, str]) -> tuple[int, float, float]:
+    """Compare two columns, of these metrics, over systems with both: their number, τ and τ_AP."""
+    both = means.cast(pl.Float64).fill_nan(None).drop_nulls()
+    signs = [-1 if labels.traits_of_name(name).higher_is_better is False else 1 for name in metrics]
     orders = [
         sign * statistics.rounded(values.to_numpy())
         for sign, values in zip(signs, both, strict=True)
     ]
-    return *pair, len(both), statistics.kendall_tau(*orders), statistics.tau_ap(*orders)
+    return len(both), statistics.kendall_tau(*orders), statistics.tau_ap(*orders)
