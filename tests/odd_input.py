@@ -1203,6 +1203,25 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             "column 'value': conventions makes a column of this name: rename it",
         ),
         Refusal(
+            "judges, one of whom judged an item twice",
+            lambda: rf.stats.judges({"human": TRUTH, "llm": pl.concat([TRUTH, TRUTH[:1]])}),
+            "truth, column 'item': duplicate (judge, user, item): if items have several events, such as click and buy, "
+            "name the column in by=, or keep the highest grade: truth.group_by(['judge', 'user', 'item'])"
+            ".agg(pl.max('relevance')). Offending row: judge='llm', user=1, item=11, relevance=1",
+        ),
+        Refusal(
+            "a judge who is not in the judgments",
+            lambda: rf.stats.judges({"human": TRUTH, "llm": TRUTH}, baseline="me"),
+            "baseline must be one of 'human', 'llm', not 'me'",
+        ),
+        Refusal(
+            "judges without grades",
+            lambda: rf.stats.judges(
+                {"human": TRUTH.drop("relevance"), "llm": TRUTH.drop("relevance")}
+            ),
+            "judgments: no column 'relevance': agreement is of one grade per judge, user and item",
+        ),
+        Refusal(
             "a trend of a metric that is not in the log",
             lambda: rf.plot.trend(given(log), "map", by=()),
             "log: no mean of 'map'; its metrics are 'rr'",

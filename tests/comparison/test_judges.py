@@ -140,6 +140,15 @@ def test_segments_are_those_of_the_judge_and_pairs_of_one_judge_are_counted():
     ]
 
 
+def test_judges_without_a_common_pair():
+    judges = {"human": {1: {"a": 1}}, "llm": {2: {"a": 1}}}
+    for systems in ([], [{"up": {1: ["a"]}}, "rr"]):
+        found = rf.stats.judges(judges, *systems)
+        assert found["unpaired"].to_list() == [2] * 6
+        assert set(found["note"]) == {"no pair was judged by both"}
+    assert rf.stats.judges(judges, confusion=True).is_empty()
+
+
 def test_one_grade_and_perfect_agreement():
     found = rf.stats.judges(judged([1] * 4, [1] * 4)).select("measure", "value", "note").rows()
     assert found[:3] == [

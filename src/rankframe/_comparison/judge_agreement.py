@@ -189,7 +189,10 @@ def judges(
         rows += [row | numbers for numbers in measured]
     types: dict[str, Any] = {name: pairs.schema[name] for name in keys} | {"measure": pl.String}
     if systems is not None:
-        types |= {"metric": pl.String, "model": of_metrics[0].schema["model"]}
+        types |= {
+            "metric": pl.String,
+            "model": of_metrics[0].schema["model"] if of_metrics else pl.String,
+        }
     result = pl.DataFrame(rows, {**types, **_MADE}).fill_nan(None).lazy()
     return adapters.to_caller_type(notes.rendered(result), like=frame)
 
