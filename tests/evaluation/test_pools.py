@@ -114,6 +114,21 @@ def test_labelled_rows_are_a_truth_and_are_not_asked_for_again():
     assert rf.evaluate(lists, "judged@3", truth=truth).height == 2
 
 
+def test_users_drawn_at_random_are_human_labels():
+    lists = lists_of("xy", users=60)
+    pairs = [(user, item) for user, items in pool_of(lists, 3).items() for item in sorted(items)]
+    judge = pl.DataFrame(pairs, ["user", "item"], orient="row").with_columns(relevance=1)
+    human = rf.runs.to_judge(lists, 3, budget=80)
+    human = human.with_columns(relevance=(pl.col("item") < "f").cast(int))
+    with pytest.raises(rf.RankingDataError, match="^human, column 'drawn'") as refused:
+        rf.summarize(lists, "precision@3", truth=judge, human=human)
+    cure = str(refused.value).partition("keep the others: ")[2].partition(". Offending")[0]
+    drawn = eval(cure)  # as it is pasted
+    got = rf.summarize(lists, "precision@3", truth=judge, human=drawn)
+    assert set(got["users_human"]) == {drawn["user"].n_unique()}
+    assert (got["correction"] > 0).all()
+
+
 @pytest.mark.parametrize("kind", ["stacked", "lazy", "pandas", "scores", "judged", "renamed"])
 def test_any_table(kind):
     lists, truth = lists_of("xy"), {3: {"a": 1}, 4: {"b": 0}}
