@@ -14,10 +14,11 @@ import rankframe as rf
 from rankframe import _sizes
 from rankframe._comparison import segment_statistics
 from rankframe._comparison import statistics as st
+from rankframe._comparison.decision import Estimate
 
 BY = ["model", "country"]
 COLUMNS = """model country metric baseline users difference rest_users rest_difference f p_value
-    note contrast ci_low ci_high p_adjusted""".split()
+    shrunken shrunken_low shrunken_high note contrast ci_low ci_high p_adjusted""".split()
 
 
 def table(changes, **columns):
@@ -309,3 +310,80 @@ def test_permutations_are_fewer_for_very_many_users(monkeypatch):
     monkeypatch.setattr(_sizes, "VALUES_PERMUTED", 68 * 1500)
     got = table(some_changes(2)).rank.stats.compare_segments(VALUE, by=BY)
     assert got.item(-1, "note") == "p by 1,500 permutations, of so many users"
+
+
+# ------------------------------------------------------------------ shrunken values
+
+
+def estimates(means, errors, freedom):
+    means, errors, freedom = (np.array(x, float) for x in (means, errors, freedom))
+    return Estimate(means, errors, freedom + 0 * means, 0 * means)
+
+
+@pytest.mark.parametrize(
+    ("means", "squares", "between", "center"),
+    [
+        # statsmodels 0.15.0: combine_effects(means, squares, method_re="iterated", atol=1e-15)
+        (
+            [0.12, -0.05, 0.3, 0.02, 0.08],
+            [0.004, 0.01, 0.02, 0.001, 0.006],
+            0.0041696154722836234,
+            0.06710887975585168,
+        ),
+        ([0.12, 0.1, 0.13], [0.04, 0.01, 0.02], 0.0, 0.11142857142857143),
+    ],
+)
+def test_segments_are_shrunken_as_by_paule_and_mandel(means, squares, between, center):
+    means, squares = np.array(means), np.array(squares)
+    got = segment_statistics.spread_between(means, squares, np.array([len(means) - 1.0]))
+    assert got == pytest.approx([between], rel=1e-10)
+    # so many users that the errors are known
+    many = estimates(means, squares**0.5, 1e9)
+    share = between / (between + squares)
+    expected = center + share * (means - center)
+    assert segment_statistics.shrunken(many, 0.95)[0] == pytest.approx(expected, rel=1e-7)
+
+
+def test_shrunken_intervals_cover_nineteen_segments_in_twenty():
+    rng = np.random.default_rng(1)
+    covered = {0.0: 0.0, 0.05: 0.0, 0.15: 0.0}
+    raw = shrunken = 0.0
+    for spread in covered:
+        for _ in range(25):
+            users = rng.integers(2, 40, 12)
+            truth = 0.03 + spread * rng.normal(size=12)
+            groups = [rng.normal(mean, 0.2, n) for mean, n in zip(truth, users, strict=True)]
+            means = np.array([group.mean() for group in groups])
+            errors = [group.std(ddof=1) / len(group) ** 0.5 for group in groups]
+            value, low, high = segment_statistics.shrunken(
+                estimates(means, errors, users - 1), 0.95
+            )
+            covered[spread] += ((low <= truth) & (truth <= high)).mean() / 25
+            if not spread:
+                raw, shrunken = (
+                    error + np.square(x - truth).mean()
+                    for error, x in ((raw, means), (shrunken, value))
+                )
+    assert all(share >= 0.92 for share in covered.values())
+    assert shrunken < 0.2 * raw
+
+
+def test_small_segments_are_shrunken_with_the_spread_of_all():
+    changes = {"a": [0.1, 0.3, -0.1, 0.2], "b": [0.9], "c": [0.2, 0.2], "d": []}
+    got = table(changes).rank.stats.compare_segments(VALUE, by=BY)
+    rows = {row["country"]: row for row in got.iter_rows(named=True)}
+    assert 0.1 < rows["c"]["shrunken"] < rows["b"]["shrunken"] < 0.9
+    assert rows["b"]["shrunken_low"] < rows["b"]["shrunken"] < rows["b"]["shrunken_high"]
+    assert rows[None]["shrunken"] is None
+    alike = table({"a": [0.1, 0.1], "b": [0.9]}).rank.stats.compare_segments(VALUE, by=BY)
+    assert alike["shrunken"].null_count() == 3  # no spread: nothing says what chance explains
+
+
+def test_one_bad_segment_is_shrunken_but_shown():
+    rng = np.random.default_rng(0)
+    changes = {name: rng.normal(0.03, 0.2, 25).tolist() for name in "abcdefghij"}
+    changes["z"] = rng.normal(-0.3, 0.2, 25).tolist()
+    rows = table(changes).rank.stats.compare_segments(VALUE, by=BY)
+    bad = rows.row(by_predicate=pl.col("country") == "z", named=True)
+    assert bad["difference"] < bad["shrunken"] < bad["shrunken_high"] < 0
+    assert bad["p_adjusted"] < 0.001

@@ -1,4 +1,4 @@
-"""Tests whether segments differ: their users in, Welch's F and its p by permutation out."""
+"""Tests whether segments differ, by permutation, and shrinks their means toward each other."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from math import nan
 
 import numpy as np
+from scipy import special
 
 from rankframe import _sizes
+from rankframe._comparison.decision import Estimate
 from rankframe._comparison.statistics import Advance, Array, Places, Sample
 from rankframe._comparison.trials import Resampling
 
 _ROUNDING = 1e-9  # of F, by the order in which values are added
+_POOLED = 4.0  # users for which the variance of all segments counts in that of one
+_QUANTILES = 20  # of the variance between segments, over which an interval averages
+_HALVINGS = 50
 _NO_SPREAD = 1e-12  # of the greatest value: a smaller deviation is only rounding
 
 
@@ -50,6 +55,49 @@ def permuted(
         as_great += int(np.count_nonzero(~(f < observed * (1 - _ROUNDING))))
         advance(len(f))
     return observed, (as_great + 1) / (times + 1), times
+
+
+def shrunken(of_segments: Estimate, confidence: float) -> tuple[Array, Array, Array]:
+    """Shrink the means of segments toward their weighted mean, by their variance τ² beyond chance.
+
+    Return the values and the ends of their intervals; NaN without two means, or without a spread.
+    τ² is Paule's and Mandel's. The variance of an interval is averaged over the quantiles of τ²
+    that Cochran's Q allows. Each squared error is averaged with that of the users of all segments,
+    as 4 of them: one of few users is a guess, and of one user unknown.
+    """
+    result = np.full((3, of_segments.mean.size), np.nan)
+    has = ~np.isnan(of_segments.mean)
+    mean, freedom = of_segments.mean[has], of_segments.freedom[has]
+    squares, others = np.nan_to_num(of_segments.error[has]) ** 2, has.sum() - 1
+    if others < 1 or not squares.any():
+        return result[0], result[1], result[2]
+    number = freedom + 1
+    pooled = (freedom * number * squares).sum() / freedom.sum() / number
+    own = (freedom * squares + _POOLED * pooled) / (freedom + _POOLED)
+    quantiles = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    chances = 2 * special.gammaincinv(others / 2, quantiles)  # of χ², the distribution of Q
+    between = spread_between(mean, own, np.array([float(others), *chances]))
+    weights = 1 / (own + between[:, None])
+    total = weights.sum(axis=1, keepdims=True)
+    center, share = (weights * mean).sum(axis=1, keepdims=True) / total, own * weights
+    values = center + (1 - share) * (mean - center)
+    variances = (1 - share) * own + share**2 / total + (values - values[0]) ** 2
+    error = variances[1:].mean(axis=0) ** 0.5
+    shrunk = Estimate(values[0], error, freedom + _POOLED, 0 * error)
+    result[:, has] = shrunk.mean, *shrunk.interval(confidence)
+    return result[0], result[1], result[2]
+
+
+def spread_between(mean: Array, squares: Array, wanted: Array) -> Array:
+    """Find the variance τ² at which Cochran's Q of means is each wanted value; 0 if Q is less."""
+    low, high = np.zeros_like(wanted), ((mean - mean.mean()) ** 2).sum() / wanted
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        weights = 1 / (squares + middle[:, None])
+        center = (weights * mean).sum(axis=1, keepdims=True) / weights.sum(axis=1, keepdims=True)
+        is_above = (weights * (mean - center) ** 2).sum(axis=1) > wanted
+        low, high = np.where(is_above, middle, low), np.where(is_above, high, middle)
+    return np.where(low > 0, high, 0.0)
 
 
 def _welch(means: Array, variances: Array, freedom: Array) -> Array:
