@@ -5,12 +5,10 @@ import functools
 import gzip
 import io
 import itertools
-import math
 import os
 import pickle
 import queue
 import random
-import re
 import subprocess
 import sys
 import tempfile
@@ -901,21 +899,3 @@ def test_tag_is_text(tmp_path):
             trec.write_run(
                 pl.DataFrame({"user": [1], "item": [1], "rank": [1]}), tmp_path / "a", tag=tag
             )
-
-
-def test_recipe_of_what_to_judge_next_takes_runs_as_they_are_read(tmp_path):
-    page = (Path(__file__).parents[2] / "notebooks" / "judgments.md").read_text("utf-8")
-    recipe = re.search(r"to_judge = \(\n.*?\n\)\n", page, re.DOTALL)
-    weight = re.search(r"weight = .*\n", page)
-    lists = {"old": "abc", "new": "dba"}
-    for name, items in lists.items():
-        lines = [f"q Q0 {item} {place} {9 - place} {name}\n" for place, item in enumerate(items)]
-        (tmp_path / name).write_text("".join(lines))
-    known: dict = {
-        "engines": {name: trec.read_run(tmp_path / name) for name in lists},
-        "judged_pairs": pl.DataFrame({"user": ["q"], "item": ["a"], "relevance": [1]}),
-    } | {"pl": pl, "rf": rf}
-    exec(weight[0] + recipe[0], known)
-    second, first = 1 / math.log2(3), 1.0
-    assert known["to_judge"]["item"].to_list() == ["b", "d"]
-    assert known["to_judge"]["weight"].to_list() == pytest.approx([2 * second, first])
