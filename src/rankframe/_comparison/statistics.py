@@ -163,8 +163,8 @@ def estimate(sample: Sample) -> Estimate:
     if sample.freedom is not None:
         freedom = sample.freedom + np.zeros_like(unknown)
     with np.errstate(invalid="ignore", divide="ignore"):
-        error = np.where(differs(values), standard_error(values, weights), np.nan)
         parts = influences(values, weights)
+        error = np.where(differs(values), _jackknife_error(parts), np.nan)
         parts = parts - parts.mean(axis=0)
         skew = (parts**3).mean(axis=0) / (parts**2).mean(axis=0) ** 1.5 / np.sqrt(number)
     return Estimate(mean, error, freedom, skew)
@@ -207,8 +207,11 @@ def standard_error(values: Array, weights: Array | None) -> Array:
 
     SE² = (n − 1)/n · Σ (x̄ without one user − x̄)².
     """
-    parts = influences(values, weights)
-    users = len(values)
+    return _jackknife_error(influences(values, weights))
+
+
+def _jackknife_error(parts: Array) -> Array:
+    users = len(parts)
     return np.asarray(np.sqrt((users - 1) / users * (parts**2).sum(axis=0)), np.float64)
 
 
