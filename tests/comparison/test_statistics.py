@@ -9,6 +9,7 @@ from scipy import stats
 from user_values import FEW, TESTS, VALUE, compared, judged, one, sample
 
 import rankframe as rf
+from rankframe import _sizes
 from rankframe._comparison import statistics as st
 
 # ------------------------------------------------------------------ SciPy, called directly
@@ -209,6 +210,27 @@ def test_undefined_p_values_are_no_comparisons():
 
 
 # ------------------------------------------------------------------ values that differ by rounding
+
+
+@pytest.mark.parametrize("draw", ["counts", "signs"])
+@pytest.mark.parametrize("users", [30, 100_000])
+def test_blocks_of_draws_are_bounded_and_change_no_digit(draw, users, monkeypatch):
+    def blocks(cells):
+        monkeypatch.setattr(_sizes, "CELLS_RANDOM", cells)
+        of_users = users if draw == "counts" else (users, 2)
+        drawn = st.counts if draw == "counts" else st.drawn_signs
+        found = list(drawn(of_users, st.Resampling(times, 5), advanced.append))
+        assert all(block.size <= max(cells, users) and block.dtype == float for block in found)
+        return found
+
+    times, advanced = 2_000_000 // users, []
+    few, many = blocks(2**18), blocks(2**10)
+    assert len(few) < len(many)
+    assert sum(advanced) == 2 * times
+    assert (np.concatenate(few) == np.concatenate(many)).all()
+    if draw == "counts":  # SciPy's draws, counted one by one
+        indices = np.random.default_rng(5).integers(0, users, (times, users))
+        assert (few[0][-1] == np.bincount(indices[len(few[0]) - 1], minlength=users)).all()
 
 
 def counts(seed, users):

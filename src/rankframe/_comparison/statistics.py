@@ -459,8 +459,8 @@ def drawn_signs(
     for rows in block_sizes(max(shape), resampling.times):
         # raw bits are the same on every machine and in every version of numpy
         drawn = source.random_raw(rows * words).astype("<u8").view(np.uint8).reshape(rows, -1)
-        bits = np.unpackbits(drawn, axis=1, count=users, bitorder="little")
-        yield bits.astype(np.float64) * 2 - 1
+        bits = np.unpackbits(drawn, axis=1, count=users, bitorder="little").view(np.int8)
+        yield (bits * 2 - 1).astype(np.float64)
         advance(rows)
 
 
@@ -471,13 +471,18 @@ def counts(users: int, resampling: Resampling, advance: Advance) -> Iterator[Arr
     """
     generator = np.random.default_rng(resampling.seed)
     for rows in block_sizes(users, resampling.times):
-        drawn = generator.integers(0, users, (rows, users)) + users * np.arange(rows)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=rows * users)
-        yield counts.reshape(rows, users).astype(np.float64)
+        drawn = generator.integers(0, users, (rows, users))
+        counts = np.empty(drawn.shape)
+        few = max(1, _sizes.CELLS_COUNTED // users)
+        for part, into in ((drawn[i : i + few], counts[i : i + few]) for i in range(0, rows, few)):
+            places = part + users * np.arange(len(part))[:, None]
+            into[:] = np.bincount(places.ravel(), minlength=part.size).reshape(part.shape)
+        yield counts
         advance(rows)
 
 
 def block_sizes(users: int, times: int) -> Iterator[int]:
+    """Return how many resamples each block has: so many that all their cells fit, or one."""
     rows = max(1, _sizes.CELLS_RANDOM // users)
     for start in range(0, times, rows):
         yield min(rows, times - start)
