@@ -111,7 +111,17 @@ def test_pair_has_a_row_per_metric_and_group(pair):
     assert marks == ["▲", "●", "▲"]  # a lower rank is better
     assert countries["head"][:3] == ["rr, by country p adjusted for 3 tests", "users", "change"]
     of_groups = pair.tables["segments: country"]
-    assert [row["cells"][0] for row in countries["rows"]] == of_groups["country"].to_list()
+    for row, of_group in zip(countries["rows"], of_groups.to_dicts(), strict=True):
+        name, _, shrunken = row["cells"][0].partition(" shrunken: ")
+        assert name == of_group["country"]
+        assert shrunken.startswith(f"{of_group['shrunken']:+.3f} (".replace("-", "−"))
+    run, truth = made(old=1, new=0)
+    tested = rf.stats.compare_segments(
+        run, "rr", truth=truth, baseline="old", by=["model", "country"]
+    ).drop_nulls("country")
+    assert of_groups["shrunken_low"].to_list() == tested["shrunken_low"].to_list()
+    is_shown = (tested["p_adjusted"] < 0.05).any()
+    assert is_shown != ("No group is shown to differ from the whole (+" in page_of(pair))
     assert [row["cells"][1] for row in countries["rows"]] == ["30"] * 3
 
 
@@ -139,7 +149,7 @@ def test_groups_are_in_the_order_of_numbers_and_folded_if_many():
     truth = truth.with_columns(age=(pl.col("user") % 12).cast(pl.String))
     report = rf.report(run, "rr", truth=truth, baseline="old", by="age")
     first, rest, *_ = blocks_of(report)[1:]
-    names = [row["cells"][0] for block in (first, rest) for row in block["rows"]]
+    names = [row["cells"][0].split()[0] for block in (first, rest) for row in block["rows"]]
     assert names == [str(age) for age in range(12)]
     assert len(first["rows"]) == 8
     assert "<summary>4 more</summary>" in page_of(report)
@@ -149,7 +159,7 @@ def test_texts_of_which_some_are_numbers_stay_in_order_of_text():
     run, truth = made(old=1, new=0)
     sizes = pl.col("user").mod(3).replace_strict({0: "10", 1: "9", 2: "large"})
     report = rf.report(run, "rr", truth=truth.with_columns(size=sizes), baseline="old", by="size")
-    names = [row["cells"][0] for row in blocks_of(report)[1]["rows"]]
+    names = [row["cells"][0].split()[0] for row in blocks_of(report)[1]["rows"]]
     assert names == ["10", "9", "large"]
 
 

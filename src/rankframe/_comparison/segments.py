@@ -171,6 +171,12 @@ def compare_segments(
     return summaries.described(frame, question, partial(_plan_of, trial=trial))
 
 
+def rows_without_f(values: Values, trial: Trial) -> pl.LazyFrame:
+    """Compare each segment with the rest, as ``compare_segments``, without its permutations."""
+    plain = Trial(trial.baseline, confidence=trial.confidence, resamples=0, total=True)
+    return _plan_of(values, trial=plain)
+
+
 def _plan_of(values: Values, *, trial: Trial) -> pl.LazyFrame:
     if len(values.by) == 1:
         msg = (

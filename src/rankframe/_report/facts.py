@@ -19,6 +19,7 @@ from rankframe._comparison import (
     summaries,
     system_pairs,
 )
+from rankframe._comparison import segments as segments_tests
 from rankframe._comparison.notes import Nouns
 from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, provenance, reduction, user_choice, user_columns
@@ -42,6 +43,7 @@ MATTERS = 0.05
 OWN = "report: "  # prefix of columns that are computed in addition to the metrics
 _LISTED, _TOTAL = f"{OWN}listed", f"{OWN}total"
 RELEVANT = "number of relevant items"
+DIFFERS = "__rankframe_differs"  # p that a segment differs from the rest
 #: The groups of a truth of which a part was in the history.
 SEEN, _SEEN, _UNSEEN = "relevant items", "seen before", "not seen before"
 _BINS = 4  # of users, by their number of relevant items
@@ -407,8 +409,29 @@ def _in_segments(values: Measurement, segments: pl.DataFrame) -> pl.DataFrame:
     by, trial = values.call.by, values.call.trial
     within = _values_in_segments(values, segments)
     if trial.baseline is not None and within.rows.select(by).unique().collect().height > 1:
-        return _compared(within, trial)
+        return _with_shrunken(_compared(within, trial), within, segments, trial)
     return results.means_of(within, trial, "report").collect()
+
+
+def _with_shrunken(
+    table: pl.DataFrame, within: Values, segments: pl.DataFrame, trial: Trial
+) -> pl.DataFrame:
+    """Add the shrunken differences, and p of each segment against the rest, of separate users."""
+    user, name = segments.columns
+    if (
+        not trial.paired
+        or within.cluster is not None
+        or within.requested[0].over_users.epsilon is not None  # a ratio
+        or segments[user].is_duplicated().any()
+        or segments[name].null_count()
+        or table[name].n_unique() == 1
+    ):
+        return table
+    keys = [*within.by, "baseline"]
+    p = pl.col("p_adjusted").alias(DIFFERS)
+    rows = segments_tests.rows_without_f(within, trial).collect()
+    rows = rows.select(*keys, *segments_tests.SHRUNKEN, p)
+    return table.join(rows, on=keys, how="left", maintain_order="left")
 
 
 def _with_seen(values: Measurement, counted: pl.DataFrame) -> Measurement | None:

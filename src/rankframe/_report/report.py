@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
 
-from rankframe._comparison import comparison, notes, summaries
+from rankframe._comparison import comparison, notes, segments, summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, ready_values
 from rankframe._report import card, facts, figures, markup, people, sections
@@ -49,7 +49,8 @@ class Report:
         ``comparison served`` (users whom both systems serve), ``cut-offs``, ``harm``,
         ``distribution``, ``segments: …`` (``segments: relevant items`` by the ``history``,
         ``segments: number of relevant items``), ``health`` and ``sources``, as far as the report
-        has them.
+        has them. Segments of separate users have the columns ``shrunken``, ``shrunken_low`` and
+        ``shrunken_high`` of ``rf.stats.compare_segments``.
     """
 
     def __init__(
@@ -359,6 +360,7 @@ def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
         if "verdict" in names:
             by = names[: names.index("metric")]
             names = comparison.columns_of(by, numbers.call.trial, details=True)
+            names += [name for name in segments.SHRUNKEN if name in table.columns]
         frame = adapters.with_names_as_text(table.with_columns(noted).select(names), like)
         is_lazy = isinstance(like, pl.LazyFrame)
         frames[name] = frame if is_lazy else adapters.to_caller_type(frame.lazy(), like=like)

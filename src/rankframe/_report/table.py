@@ -9,11 +9,12 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._comparison import notes, numerals, sentences
+from rankframe._comparison import decision, notes, numerals, segments, sentences
 from rankframe._report import facts, nouns, results, strips, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Block, Row, Table
 from rankframe._report.strips import Change
+from rankframe._request import keywords
 from rankframe.plot import _colors, _names
 
 _PAIR = 2
@@ -119,6 +120,7 @@ def _groups(numbers: Numbers, system: object) -> list[Block]:
         units.add(in_percent)
         for record in table.head(_MOST_ROWS).to_dicts():
             row = Row(verdict.text_of(record[name]), values=[numerals.number(record["users"])])
+            row = row._replace(small=_shrunken(numbers, record))
             is_tested = "difference" in record
             rows.append(
                 _tested(numbers, record, row, in_percent=in_percent)
@@ -129,7 +131,8 @@ def _groups(numbers: Numbers, system: object) -> list[Block]:
         head = [f"{numbers.decides}, by {segment}", numbers.nouns.words["users"]]
         head += [_change(numbers, in_percent=in_percent) if numbers.pairs else "mean"]
         left = table.height - _MOST_ROWS
-        more = say(numbers, "more", number=left) if left > 0 else ""
+        left_out = say(numbers, "more", number=left) if left > 0 else ""
+        more = ". ".join(filter(None, (_alike(numbers, table, system), left_out)))
         kind = "of_groups" if numbers.pairs else "means_of_groups"
         caption = say(numbers, kind, system=verdict.text_of(system), segment=segment)
         # of all systems, as the p-values are adjusted
@@ -142,6 +145,26 @@ def _groups(numbers: Numbers, system: object) -> list[Block]:
     if len(units) > 1:
         return [drawn for block in blocks for drawn in _drawn(block)]
     return _drawn(*blocks)
+
+
+def _shrunken(numbers: Numbers, record: Mapping[str, Any]) -> str:
+    """Write the shrunken difference of a group, in the unit of the metric, with its interval."""
+    value, low, high = (record.get(of) for of in segments.SHRUNKEN)
+    if value is None:
+        return ""
+    change = strips.number_of(value, low, high, "shrunken", has_sign=True)
+    return say(numbers, "shrunken", change=change.text, ends=" to ".join(change.ends or ()))
+
+
+def _alike(numbers: Numbers, table: pl.DataFrame, system: object) -> str:
+    """Write that no group is shown to differ from the whole, where all are tested."""
+    p = table[facts.DIFFERS].drop_nulls() if facts.DIFFERS in table.columns else pl.Series([])
+    alpha = keywords.alpha_of(numbers.trial.confidence)
+    whole = numbers.row(numbers.compared, system)
+    change = strips.change_of(whole) if whole else None
+    if p.is_empty() or change is None or decision.shows(p, alpha).any():
+        return ""
+    return say(numbers, "alike", change=change.text)
 
 
 def _sorted_table(table: pl.DataFrame, name: str) -> pl.DataFrame:

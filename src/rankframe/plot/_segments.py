@@ -78,7 +78,8 @@ def segments(
     Notes
     -----
     Intervals that overlap, or of which one excludes 0, do not say whether segments differ:
-    ``rf.stats.compare_segments`` tests it.
+    ``rf.stats.compare_segments`` tests it. Differences are drawn as they are: the lowest of many is
+    mostly chance, and its ``shrunken`` differences are better guesses.
 
     Examples
     --------
