@@ -91,17 +91,17 @@ def plain(pairs):
 def test_values_and_jackknife_in_plain_python(monkeypatch):
     monkeypatch.setattr("rankframe._comparison.judge_agreement._CELLS", 32)  # two users at once
     draw = random.Random(3)
-    human = [draw.choice([0, 1, 2, 3.5]) for _ in range(28)]
+    human = [draw.choice([0, 1, 2, 3.5]) for _ in range(20)]
     llm = [grade if draw.random() < 0.6 else draw.choice([0, 1, 2, 3.5]) for grade in human]
     pairs = [*zip(human, llm, strict=True)]
     found = {row["measure"]: row for row in rf.stats.judges(judged(human, llm, 4)).to_dicts()}
-    others = [plain(pairs[: 4 * user] + pairs[4 * user + 4 :]) for user in range(7)]
+    others = [plain(pairs[: 4 * user] + pairs[4 * user + 4 :]) for user in range(5)]
     for name, value in plain(pairs).items():
         row = found[name]
-        assert (row["users"], row["pairs"], row["unpaired"]) == (7, 28, 0)
+        assert (row["users"], row["pairs"], row["unpaired"]) == (5, 20, 0)
         assert row["value"] == pytest.approx(value, abs=1e-12)
         squares = sum((other[name] - value) ** 2 for other in others)
-        reach = stats.t.ppf(0.975, 6) * math.sqrt(6 / 7 * squares)
+        reach = stats.t.ppf(0.975, 4) * math.sqrt(4 / 5 * squares)
         high = value + reach if name == "bias" else min(1, value + reach)
         low = max(0, value - reach) if name == "exact" else value - reach
         assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high), abs=1e-10)
@@ -138,6 +138,21 @@ def test_segments_are_those_of_the_judge_and_pairs_of_one_judge_are_counted():
         ("top", 1, 1, 0, "one user", 0.0),
         (None, 0, 0, 1, "no pair was judged by both", None),
     ]
+
+
+def test_a_dict_of_frames_with_other_columns():
+    truths = judged([0, 1, 2, 0], [1, 1, 2, 1], 2)
+    truths["llm"] = truths["llm"].with_columns(place=pl.Series([1, 2, 1, 2]))
+    truths["human"] = truths["human"].with_columns(drawn=pl.lit("random"))
+    found = rf.stats.judges(truths, by="place").filter(measure="bias")
+    assert found.select("judge", "place", "value").rows() == [("llm", 1, 0.5), ("llm", 2, 0.5)]
+    assert found.schema["judge"] == pl.String
+    lazy = rf.stats.judges({name: of.lazy() for name, of in truths.items()}, by="place")
+    assert lazy.filter(measure="bias").collect().equals(found)
+    pandas = pytest.importorskip("pandas")
+    of_pandas = rf.stats.judges({n: of.to_pandas() for n, of in truths.items()}, by="place")
+    assert isinstance(of_pandas, pandas.DataFrame)
+    assert of_pandas["judge"].to_list() == ["llm"] * 12
 
 
 def test_judges_without_a_common_pair():

