@@ -126,7 +126,7 @@ def judges(
     jackknife's error over users: SE² = (n − 1)/n · Σ (value without one user − value)². It is null
     if all users leave the value as it is, as where the judges agree everywhere. If each user has
     one pair, it is near the large-sample error of J. L. Fleiss, J. Cohen and B. S. Everitt,
-    *Psychological Bulletin* 72, 1969. Where the ten pairs of each of 20 to 80 queries depend on each
+    *Psychological Bulletin* 72, 1969. Where ten pairs of each of 20 to 80 queries depend on each
     other, simulated intervals of κ cover in 93 to 95%, and those of that error in 78%. α: K.
     Krippendorff, *Content Analysis*, 2018.
 
