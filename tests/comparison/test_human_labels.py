@@ -287,3 +287,41 @@ def test_interval_covers_where_that_of_the_judge_does_not():
     assert covered["both"] >= 180
     assert covered["judge"] <= 60
     assert np.mean(widths, axis=0)[0] < 0.9 * np.mean(widths, axis=0)[1]
+
+
+def test_gate_decides_by_the_corrected_numbers():
+    """A judge who likes what is new lets a loss pass; human labels of 30 users do not."""
+    runs, judged, true = lists(40, 5)
+    human = true.filter(pl.col("user") % 4 != 0)
+    first = runs["new"].filter(rank=1)
+    likes = judged.join(first, on=["user", "item"], how="left").with_columns(
+        relevance=pl.when(pl.col("rank") == 1).then(2).otherwise(pl.col("relevance"))
+    )
+    likes = likes.drop("rank")
+    options = {"baseline": "old", "margin": 0.2}
+    assert rf.gate(runs, "ndcg@2", truth=likes, **options)["passed"].item()
+    row = rf.gate(runs, "ndcg@2", truth=likes, human=human, **options).row(0, named=True)
+    compared = rf.compare(runs, "ndcg@2", truth=likes, human=human, baseline="old", margin=0.2)
+    for column in ("difference", "ci_low", "users_human", "correction"):
+        assert row[column] == compared[column].item()
+    assert not row["passed"]
+    assert row["why"].startswith("worse: interval below -0.2")
+
+
+def test_floors_are_of_the_corrected_mean():
+    runs, judged, true = lists(5, 40)
+    human = true.filter(pl.col("user") % 4 != 0)
+    options = {"truth": judged, "human": human}
+    means = rf.summarize(runs, "ndcg@2", by="model", **options)
+    row = means.filter(model="old").row(0, named=True)
+    decided = rf.gate(runs, "ndcg@2", at_least=0.6, **options)
+    assert dict(decided.select("model", "mean").rows()) == dict(
+        means.select("model", "mean").rows()
+    )
+    assert decided["users_human"].to_list() == [30, 30]
+    tested = rf.gate(runs, "ndcg@2", at_least=0.6, interval=True, **options)
+    of_old = tested.filter(model="old").row(0, named=True)
+    assert of_old["ci_low"] == pytest.approx(row["ci_low"])
+    most = rf.gate(runs, "ndcg@2", at_most=0.6, interval=True, **options).filter(model="old")
+    assert most["ci_low"].item() == pytest.approx(row["ci_low"])
+    assert "the judge is too generous by" in decided["note"][0]

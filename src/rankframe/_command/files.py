@@ -44,7 +44,7 @@ FILE_ROLES = {
     "truth": ("user", "item", "relevance", "subtopic"),
 }
 #: The files of further tables.
-BESIDE = (*side_tables.INPUT_MEANINGS, "queries")
+BESIDE = (*side_tables.INPUT_MEANINGS, "queries", "human")
 
 
 class Tables(NamedTuple):
@@ -55,13 +55,15 @@ class Tables(NamedTuple):
     beside: dict[str, pl.LazyFrame]
     columns: Columns
     tag: str  # the run name in the first file
+    human: pl.LazyFrame | None = None  # labels by humans
 
     def in_memory(self) -> "Tables":
         """Read all files, once for several commands."""
         runs = {name: run.collect().lazy() for name, run in self.runs.items()}
         beside = {name: table.collect().lazy() for name, table in self.beside.items()}
         truth = None if self.truth is None else self.truth.collect().lazy()
-        return self._replace(runs=runs, truth=truth, beside=beside)
+        human = None if self.human is None else self.human.collect().lazy()
+        return self._replace(runs=runs, truth=truth, human=human, beside=beside)
 
 
 def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
@@ -72,8 +74,8 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     users: list[str] = arguments.user
     columns = {**columns, "user": users[-1]} if users else columns
     runs: list[Input] = arguments.runs
-    judged = [] if arguments.truth is None else [arguments.truth]
-    sources = {name: getattr(arguments, name) for name in BESIDE}
+    judged = [source for source in (arguments.truth, arguments.human) if source is not None]
+    sources = {name: getattr(arguments, name) for name in BESIDE if name != "human"}
     sources = {name: source for name, source in sources.items() if source is not None}
     inputs.check_inputs([*runs, *judged, *sources.values()])
     both = [
@@ -109,6 +111,7 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         dict(zip(sources, frames[len(runs) + len(judged) :], strict=True)),
         {**columns, "user": users} if len(users) > 1 else columns,
         files[0].tag or names[0],
+        None if arguments.human is None else frames[len(runs) + 1],
     )
 
 

@@ -443,8 +443,9 @@ def _test_in_words(trial: Trial, compared: pl.DataFrame) -> dict[str, str]:
 def _systems(arguments: argparse.Namespace) -> tuple[pl.LazyFrame, dict[str, Any]]:
     """Read the files of one system or more, and the keywords that describe them."""
     _check_outputs(arguments)
-    _, runs, call = _read(arguments)
-    return runs, call | _conventions(arguments)
+    tables, runs, call = _read(arguments)
+    human = {} if tables.human is None else {"human": tables.human}
+    return runs, call | human | _conventions(arguments)
 
 
 # ------------------------------------------------------------------ gate
@@ -706,6 +707,7 @@ def _provenance(
 ) -> pl.Expr | None:
     """Return the conventions for rows of --json; write the whole provenance if requested."""
     names = [name for name in names if name != trec.RUN_ID]
+    call = {name: value for name, value in call.items() if name != "human"}
     if arguments.provenance is not None:
         text = json.dumps(provenance.provenance(run, *names, **call), indent=2)
         with text_tables.replaced(arguments.provenance) as path:

@@ -196,6 +196,10 @@ def _add_metrics(listing: argparse.ArgumentParser) -> None:
     listing.add_argument("name", nargs="?", metavar="NAME", help="a label such as ndcg@10 or P_10")
 
 
+_HUMAN = "labels by humans, of a random sample of users: the truth is then a judge's"
+_WITH_HUMAN = (*side_tables.INPUT_MEANINGS, "human")
+
+
 def _add_tables(ask: argparse.ArgumentParser) -> None:
     ask.add_argument(
         "files",
@@ -261,7 +265,7 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
     _add_test(pairs)
     _add_conventions(pairs)
     _add_provenance(_add_output(pairs))
-    _add_files(pairs)
+    _add_files(pairs, _WITH_HUMAN)
 
 
 def _add_differences(pairs: argparse.ArgumentParser) -> None:
@@ -302,7 +306,7 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
     _add_test(ask, names, test=(get_args(GateTest), "the test"))
     _add_conventions(ask, average=False)
     _add_provenance(_add_output(ask))
-    _add_files(ask)
+    _add_files(ask, _WITH_HUMAN)
 
 
 #: What a metric must keep, each a number of all metrics or of one.
@@ -725,7 +729,7 @@ def _add_files(
 ) -> None:
     """Add the options for files and their columns that most commands share."""
     ask.set_defaults(**dict.fromkeys((*files.BESIDE, "weights")))
-    meanings = side_tables.INPUT_MEANINGS
+    meanings = {**side_tables.INPUT_MEANINGS, "human": _HUMAN}
     beside = ask.add_argument_group("further tables")
     _add(beside, {f"--{name}": ("FILE", meanings[name]) for name in beside_names})
     columns = ask.add_argument_group("columns", "Names of columns, first those of all files.")

@@ -30,7 +30,7 @@ from rankframe._comparison.notes import Note
 from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Bound, Correction, Margin, Test, Trial
-from rankframe._evaluation import averages, evaluation, ready_values
+from rankframe._evaluation import averages, ready_values
 from rankframe._evaluation.system_metrics import OfPair, SystemMetrics
 from rankframe._evaluation.values import Values
 from rankframe._inputs import several_users
@@ -292,12 +292,13 @@ def planned(
     *,
     truth: Truth | None,
     by: Sequence[str],
+    human: Truth | None = None,
     **options: Unpack[StatisticsOptions],
 ) -> pl.LazyFrame:
     """Plan a comparison with all columns, and its notes as they are packed."""
     frame, by, columns = run_dicts.as_frame(frame, by, options, compares="compare")
     question = ask_systems(frame, metrics, truth, by, columns, trial, counts=["missed"])
-    return comparison_of(evaluation.user_values(question), trial, details=True)
+    return comparison_of(summaries.values_of(question, human), trial, details=True)
 
 
 def ask_systems(

@@ -103,10 +103,11 @@ def floors_of(
 def means_of(values: Values, trial: Trial, floors: Sequence[Floor]) -> pl.LazyFrame:
     """Plan the means, and if these decide, their intervals and the tests of their bounds."""
     interval = any(floor.interval for floor in floors)
+    of_human = summaries.HUMAN if values.has_human else {}
     if interval:
         summaries.check_trial(trial)
     summaries.check_values(values, total=trial.total, least=2)
-    schema = summaries.result_schema("gate", values, {**COLUMNS, **decision.HIDDEN})
+    schema = summaries.result_schema("gate", values, {**COLUMNS, **of_human, **decision.HIDDEN})
     names = [floor.metric for floor in floors]
     metrics = {metric.name: metric for metric in values.requested if metric.name in names}
     of_floors = values._replace(requested=[*metrics.values()])
@@ -114,7 +115,7 @@ def means_of(values: Values, trial: Trial, floors: Sequence[Floor]) -> pl.LazyFr
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
         summaries.check_rows(rows, values, names)
         samples: Sequence[Sampled | None]
-        if interval:
+        if interval or of_human:
             samples, summary = summaries.sampled(rows, of_floors, "t", total=trial.total)
         else:
             summary = summaries.descriptions(rows, of_floors, total=trial.total)
@@ -146,14 +147,16 @@ def _row(
     epsilon: float | None,
 ) -> dict[str, Any]:
     said = [] if sampled is None else sampled.notes
-    if sampled is None and group["num_missed"]:
-        selected = group["users"] + group["num_left_out"]
-        said = sentences.notes_of_missed(group["num_missed"], selected)
+    if not floor.interval:
+        said = said[:1]  # of human labels
+        if group["num_missed"]:
+            selected = group["users"] + group["num_left_out"]
+            said = [*said, *sentences.notes_of_missed(group["num_missed"], selected)]
     return {
         **group,
         **_amounts(floor),
         "note": notes.packed([*said, *_notes_of_undefined(group)]),
-        **({} if sampled is None else _tested(sampled, floor, trial, epsilon)),
+        **(_tested(sampled, floor, trial, epsilon) if sampled and floor.interval else {}),
     }
 
 
@@ -196,7 +199,8 @@ def _tested(sampled: Sampled, floor: Floor, trial: Trial, epsilon: float | None)
     least, greatest, amount = *sampled.limits, floor.amount
     if epsilon is not None:
         least, greatest, amount = (_logarithm(x + epsilon) for x in (least, greatest, amount))
-    sample, values = sampled.sample, sampled.sample.values
+    sample = sampled.sample if sampled.human is None else sampled.human[2]
+    values = sample.values
     if len(values) < 2:
         return {}
     if values.min() < least or values.max() > greatest:
@@ -205,11 +209,15 @@ def _tested(sampled: Sampled, floor: Floor, trial: Trial, epsilon: float | None)
         values, least, greatest, amount = -values, -greatest, -least, -amount
     sample, mirrored = sample._replace(values=values), sample._replace(values=-values)
     of_mean, tail, usual = statistics.estimate(sample), trial.alpha / 2, _most_frequent(values)
+    if sampled.human is not None:
+        of_mean = statistics.estimate(sampled.sample)
+        of_mean = of_mean if floor.is_least else of_mean.mirrored()
     low, high = (
         min(max(float(end), least), greatest) for end in of_mean.interval(trial.confidence)
     )
     side, below = Side(float(of_mean.p_above(amount))), float(of_mean.mirrored().p_above(-amount))
     are_hits = isfinite(greatest - least) and bool(((values == least) | (values == greatest)).all())
+    are_hits = are_hits and sampled.human is None  # whose exact bounds leave out the judge
     if are_hits or values.min() == values.max():
         low, side = _exact(sample, greatest if are_hits else usual, least, amount, floor, tail)
         lowest = least if are_hits else usual

@@ -48,6 +48,7 @@ def gate(
     /,
     *metrics: Metric,
     truth: Truth | None = None,
+    human: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object = None,
     margin: Margin | None = None,
@@ -83,6 +84,10 @@ def gate(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
         Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+    human
+        Labels by humans, as a truth: then those of ``truth`` are a judge's, such as a model's. They
+        are of a random sample of the users of ``truth``, and complete for them to the depth of the
+        metrics. The corrected means and differences of ``summarize`` and ``compare`` decide.
     by
         Columns of segments, such as country, fold or day.
     baseline
@@ -142,7 +147,8 @@ def gate(
         One row per segment, metric and system, and one per floor: the system (in the column of the
         model, if there is one), segments…, ``metric``, with a baseline ``baseline``; ``users``,
         ``num_left_out`` and ``note`` as in ``compare`` (of a floor, users with a value and without
-        one, whom ``note`` names from 5% on, and else ``note`` as in ``summarize``);
+        one, whom ``note`` names from 5% on, and else ``note`` as in ``summarize``); with ``human``
+        also ``users_human`` and ``correction``;
         ``note`` of a system that fails against the baseline begins with up to three users who lost
         most; with a baseline ``margin`` and ``difference``, with floors ``mean``, ``at_least`` and
         ``at_most``; the
@@ -235,7 +241,7 @@ def gate(
         undecided=undecided,
         presence=presence,
     )
-    return summaries.described(frame, question, describe)
+    return summaries.described(frame, question, describe, human=human)
 
 
 _DECIDED = {"passed": pl.Boolean, "why": pl.String}
@@ -291,7 +297,8 @@ def _decisions(
         decided = pl.concat([decided, facts], how="diagonal")
         decided = decided.map_batches(check, schema=schema | added)
     of_floors = [name for name in floors.OPTIONS if amounts[name] is not None]
-    columns = ["baseline"] * bool(rules) + ["users", "num_left_out"]
+    human = [*summaries.HUMAN] * values.has_human
+    columns = ["baseline"] * bool(rules) + ["users", *human, "num_left_out"]
     columns += ["margin", "difference"] * bool(rules) + ["mean"] * bool(floored) + of_floors
     columns += ["note"] + ["ci_low", "ci_high"] * bool(rules or interval)
     return decided.select(*values.by, "metric", *columns, *_DECIDED)

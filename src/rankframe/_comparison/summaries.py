@@ -248,13 +248,16 @@ def described(
     human: Truth | None = None,
 ) -> FrameT:
     """Describe the values of a question, in the kind of its frame."""
-    values = evaluation.user_values(question)
-    if human is not None:
-        values = human_values.with_human(values, question, human)
-    description = describe(values)
+    description = describe(values_of(question, human))
     description = notes.rendered(description) if noted else description
     beside = [*question.beside, cast("Frame | None", human)]
     return adapters.to_caller_type(description, like=frame, beside=beside)
+
+
+def values_of(question: Question, human: Truth | None) -> Values:
+    """Return the values of all users, and those by human labels."""
+    values = evaluation.user_values(question)
+    return values if human is None else human_values.with_human(values, question, human)
 
 
 def summary_of(
