@@ -498,6 +498,7 @@ class RankFrame(Generic[FrameT]):
         /,
         *metrics: rankframe._request.labels.Metric,
         truth: rankframe._request.types.Truth | None = ...,
+        human: rankframe._request.types.Truth | None = ...,
         by: str | Sequence[str] = ...,
         baseline: object = ...,
         k: int = ...,

@@ -154,6 +154,22 @@ def test_a_dry_run_checks_metrics_and_gates(folder, capsys, text, words):
     assert "unknown metric 'mrrr'" in capsys.readouterr().err
 
 
+def test_human_labels_correct_a_gate_of_the_file_and_of_the_line(folder, capsys):
+    TRUTH.filter(pl.col("uid") < 5).write_csv(folder / "human.csv")
+    gate = (
+        'human = "human.csv"\nout = "decided.json"\n[[gates]]\nmetrics = "mrr"\nat_least = 0.01\n'
+    )
+    assert main(["run", written(folder, COMMON + gate)]) == 0
+    decided = json.loads((folder / "decided.json").read_text())
+    assert all("5 users with human labels" in row["note"] for row in decided)
+    names = ("old.parquet", "new.parquet", "labels.csv", "human.csv")
+    *files_of, human = (str(folder / name) for name in names)
+    columns = ["--user", "uid", "--item", "sku"]
+    capsys.readouterr()
+    assert main(["compare", *files_of, "-m", "mrr", "--human", human, *columns, "--json"]) == 0
+    assert '"users_human": 5' in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"PAR1\x00", None])
 def test_a_file_that_is_no_toml_is_named(tmp_path, capsys, content):
     path = tmp_path / "night.toml"

@@ -299,9 +299,9 @@ def test_gate_decides_by_the_corrected_numbers():
     )
     likes = likes.drop("rank")
     options = {"baseline": "old", "margin": 0.2}
-    assert rf.gate(runs, "ndcg@2", truth=likes, **options)["passed"].item()
-    row = rf.gate(runs, "ndcg@2", truth=likes, human=human, **options).row(0, named=True)
-    compared = rf.compare(runs, "ndcg@2", truth=likes, human=human, baseline="old", margin=0.2)
+    assert rf.gate(runs, "precision@1", truth=likes, **options)["passed"].item()
+    row = rf.gate(runs, "precision@1", truth=likes, human=human, **options).row(0, named=True)
+    compared = rf.compare(runs, "precision@1", truth=likes, human=human, baseline="old", margin=0.2)
     for column in ("difference", "ci_low", "users_human", "correction"):
         assert row[column] == compared[column].item()
     assert not row["passed"]
@@ -325,3 +325,18 @@ def test_floors_are_of_the_corrected_mean():
     most = rf.gate(runs, "ndcg@2", at_most=0.6, interval=True, **options).filter(model="old")
     assert most["ci_low"].item() == pytest.approx(row["ci_low"])
     assert "the judge is too generous by" in decided["note"][0]
+
+
+def test_verdict_and_table_of_a_report_are_corrected():
+    runs, judged, true = lists(5, 40)
+    options = {"truth": judged, "human": true.filter(pl.col("user") % 4 != 0)}
+    page = rf.report(runs, "ndcg@2", "precision@2", **options)
+    compared = rf.compare(runs, "ndcg@2", "precision@2", **options)
+    for column in ("difference", "ci_low", "users_human", "correction"):
+        assert page.tables["comparison"][column].equals(compared[column])
+    assert "The verdict and the table are corrected by 30 users with human labels" in page.verdict
+    assert "human=human" in page.html(static=True)
+    one = rf.report(runs["old"], "ndcg@2", **options)
+    mean = rf.summarize(runs["old"], "ndcg@2", **options)["mean"].item()
+    assert one.tables["means"]["mean"].item() == pytest.approx(mean)
+    assert f"{mean:.4g}" in one.verdict

@@ -568,7 +568,7 @@ def _report(arguments: argparse.Namespace) -> None:
         own = ("k", "title", "note", "explore")
         call |= {name: getattr(arguments, name) for name in own} | _conventions(arguments)
         baseline = _baseline(run, call["by"], arguments)
-        test = options.test_options(arguments)
+        test = options.test_options(arguments) | {"human": tables.human}
         page = report.report(run, *_comparable(metrics), baseline=baseline, **test, **call)
     page = page.made_by(shlex.join(["rankframe", *arguments.command_line]), _paths(arguments))
     if arguments.out is inputs.STDOUT:

@@ -312,7 +312,10 @@ def description_of(values: Values) -> pl.LazyFrame:
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
         check_sizes(rows, values)
-        return _describe(rows, values, values.by).with_columns(**empty).select(list(schema))
+        description = _describe(rows, values, values.by)
+        if values.has_human:
+            description = sampled(rows, values, "t", total=False)[1]
+        return description.with_columns(**empty).select(list(schema))
 
     description = values.rows.map_batches(reduce, schema=schema)
     return _with_lists(description, values, schema, None, 0)

@@ -11,7 +11,7 @@ from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
 from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Truth
 from rankframe._tables.table import Tables
 
 
@@ -31,6 +31,7 @@ class ReportCall(NamedTuple):
     explore: int  # users whose lists the page includes
     note: str | None  # below the title
     nouns: tuple[str, str] | None  # for user and item
+    human: Truth | None = None  # labels that correct the verdict and the table
 
 
 class Measurement(NamedTuple):
@@ -58,11 +59,14 @@ class Measurement(NamedTuple):
         """Return a metric of the call by its name."""
         return next(metric for metric in self.requested if metric.name == name)
 
-    def only(self, names: Sequence[str], rows: pl.DataFrame | None = None) -> Values:
-        """Return the values of some metrics."""
+    def only(
+        self, names: Sequence[str], rows: pl.DataFrame | None = None, *, corrected: bool = False
+    ) -> Values:
+        """Return the values of some metrics, perhaps with those that correct them."""
         of_users = {metric.name: metric for metric in self.values.requested}
         metrics = [of_users[name] for name in names if name in of_users]
         rows = self.rows if rows is None else rows
         all_names = {metric.name for metric in self.requested}
         lists = self.values.system_metrics if all_names <= {*names} else None
-        return self.values._replace(requested=metrics, rows=rows.lazy(), system_metrics=lists)
+        values = self.values._replace(requested=metrics, rows=rows.lazy(), system_metrics=lists)
+        return values._replace(has_human=corrected and values.has_human)

@@ -192,6 +192,8 @@ def _needed(numbers: Numbers, row: Mapping[str, Any]) -> int | None:
     The difference of a few users is no estimate to plan with.
     """
     trial, settings = numbers.trial, numbers.call.settings
+    if numbers.call.human is not None:  # more of whom: all, or those with human labels?
+        return None
     if not trial.paired or settings.weights is not None or not row["detectable"]:
         return None
     if (

@@ -96,6 +96,8 @@ def _call(numbers: Numbers) -> str:
     parts = [", ".join([first, *names])]
     if call.truth is not None:
         parts.append("truth=truth")
+    if call.human is not None:
+        parts.append("human=human")
     beside = {**call.options, "queries": call.queries}
     tables = [name for name in (*keywords.INPUTS, "queries") if beside.get(name) is not None]
     parts += [f"{name}={value!r}" for name, value in _arguments(call).items()]

@@ -19,7 +19,16 @@ _SAID = (
     *(*verdict.REASONS, "no_list", "few_users", "primary", "secondary", "looks", "small_effect"),
     *("negative_baseline", "one_share", *trials.EXACT, "cut", "cut_difference", "groups"),
     *("clusters", "effective_users", "several_groups", "ratio", "jackknife", "moving"),
-    *("no_test_of_lists", "permuted", "design_effect", "first_system", "by_name", "resamples"),
+    *(
+        "judge",
+        "judge_is_right",
+        "no_test_of_lists",
+        "permuted",
+        "design_effect",
+        "first_system",
+        "by_name",
+        "resamples",
+    ),
 )
 _MOST_NAMES = 4  # in a sentence
 _MOST_SHARES = 3  # in a sentence
@@ -41,6 +50,7 @@ def doubts_of(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> list[str]
     is_few = is_few and [outcome.few for outcome in outcomes.values()] != [True]
     is_few = is_few and any(outcome.kind != "identical" for outcome in outcomes.values())
     return [
+        *_human(numbers),
         *_served(numbers, outcomes),
         *without,
         *unjudged,
@@ -57,6 +67,14 @@ def doubts_of(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> list[str]
         *_undefined(numbers),
         *_checks(numbers, tuple(name for name, is_said in said.items() if is_said)),
     ]
+
+
+def _human(numbers: Numbers) -> list[str]:
+    """Say which parts human labels correct."""
+    if numbers.call.human is None:
+        return []
+    row = numbers.row(numbers.means, numbers.chosen or numbers.systems[0])
+    return [say(numbers, "doubts", "human", number=row["users_human"])]
 
 
 def _served(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> list[str]:

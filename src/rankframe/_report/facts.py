@@ -22,7 +22,14 @@ from rankframe._comparison import (
 from rankframe._comparison import segments as segments_tests
 from rankframe._comparison.notes import Nouns
 from rankframe._comparison.trials import Margin, Trial
-from rankframe._evaluation import evaluation, provenance, reduction, user_choice, user_columns
+from rankframe._evaluation import (
+    evaluation,
+    human_values,
+    provenance,
+    reduction,
+    user_choice,
+    user_columns,
+)
 from rankframe._evaluation import segments as segments_of
 from rankframe._evaluation.values import Values
 from rankframe._health import health
@@ -146,7 +153,7 @@ def numbers_of(call: ReportCall) -> Numbers:
     of_users = [name for name in names if name in rows.columns]
     with_values = [name for name in [decides, *names] if name in of_users and rows[name].count()]
     user_metric = with_values[0] if with_values else None
-    means = results.means_of(values.only(names), call.trial, "report").collect()
+    means = results.means_of(values.only(names, corrected=True), call.trial, "report").collect()
     systems = _ordered(means, values)
     compared = served = listed = harmed = of_relevant = moves = None
     users = pl.col(values.values.user).count().alias("users")
@@ -163,8 +170,9 @@ def numbers_of(call: ReportCall) -> Numbers:
     shown = others if len(others) <= _SHOWN_ALL else others[:1]
     described = [*systems[:1], *shown]
     unjudged, to_judge = _unjudged(values, counted, described, has_misses=has_misses)
+    unjudged = unjudged if call.human is None else {}  # these means are the judge's
     if others:
-        compared = _compared(values.only(names), call.trial)
+        compared = _compared(values.only(names, corrected=True), call.trial)
     if others and call.trial.paired:
         if any(counts["num_missed"]):
             served = _compared(values.only(of_users, _of_served(rows, of_users, by)), call.trial)
@@ -233,6 +241,11 @@ def _read(call: ReportCall) -> Measurement:
         added += [trec.num_relevant().alias(_TOTAL), trec.num_retrieved().alias(_LISTED)]
     question = ask(call.run, [*call.metrics, *added], call.truth, call.by, call.settings)
     values = evaluation.user_values(question)
+    if call.human is not None:
+        own = ask(call.run, call.metrics, call.truth, call.by, call.settings)
+        of_names = values._replace(requested=[m for m in values.requested if m.name in names])
+        corrected = human_values.with_human(of_names, own, call.human)
+        values = values._replace(rows=corrected.rows, has_human=True)
     texts = _texts_of_queries(values.source.tables, call)
     rows = values.rows.collect().sort(call.by, values.user)
     systems = rows[call.by].unique().to_list()
@@ -302,7 +315,9 @@ def _leaders(compared: pl.DataFrame | None, values: Measurement) -> frozenset[ob
         return frozenset()
     of_metric = compared.filter(metric=values.decides)
     confidence = values.call.trial.confidence
-    table = many_systems.leaders_of(values.only([values.decides]), confidence, of_metric)
+    table = many_systems.leaders_of(
+        values.only([values.decides], corrected=True), confidence, of_metric
+    )
     if table is None:
         return frozenset()
     return frozenset(table.filter("may_be_best")[values.call.by])

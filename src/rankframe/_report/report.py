@@ -137,6 +137,7 @@ def report(
     /,
     *metrics: Metric,
     truth: Truth | None = None,
+    human: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object = None,
     k: int = 10,
@@ -171,6 +172,10 @@ def report(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
         Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+    human
+        Labels by humans, as a truth: then those of ``truth`` are a judge's, such as a model's. They
+        are of a random sample of the users of ``truth``, and complete for them to the depth of the
+        metrics. They correct the verdict and the table, and no other part, which the page says.
     by
         Columns of segments of the truth (or of the judged table), such as the users' country.
     baseline
@@ -286,6 +291,7 @@ def report(
     call = ReportCall(
         run=run,
         truth=None if truth is None else adapters.to_lazy(truth, "truth"),
+        human=human,
         metrics=metrics,
         by=system,
         segments=[name for name in by if name != system],
