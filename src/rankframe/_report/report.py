@@ -365,7 +365,8 @@ def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
         names = table.columns
         if "verdict" in names:
             by = names[: names.index("metric")]
-            names = comparison.columns_of(by, numbers.call.trial, details=True)
+            human = "correction" in names
+            names = comparison.columns_of(by, numbers.call.trial, details=True, human=human)
             names += [name for name in segments.SHRUNKEN if name in table.columns]
         frame = adapters.with_names_as_text(table.with_columns(noted).select(names), like)
         is_lazy = isinstance(like, pl.LazyFrame)
