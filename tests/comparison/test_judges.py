@@ -265,6 +265,11 @@ def test_errors(judgments, options, error, text):
         rf.stats.judges(judgments, **options)
 
 
+def test_column_of_the_judges_in_by_is_no_segment():
+    found = rf.stats.judges(LONG, by=["judge"], baseline="human")
+    assert found.equals(rf.stats.judges(LONG, baseline="human"))
+
+
 def test_measurements_are_no_grades():
     many = [n / 7 for n in range(120)]
     with pytest.raises(RankingDataError, match="120 different grades, and at most 101 can agree"):

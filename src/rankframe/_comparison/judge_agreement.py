@@ -159,8 +159,9 @@ def judges(
     if (systems is None) != (not metrics):
         msg = 'systems and metrics go together: judges(judgments, systems, "ndcg@10")'
         raise ValueError(msg)
-    frame, table = _read(judgments, judge, keywords.group_names(by), options)
-    pairs, keys = _pairs(table, Trial(baseline, needed_by="judges")), [judge, *table.by[1:]]
+    segments = [name for name in keywords.group_names(by) if name != judge]
+    frame, table = _read(judgments, judge, segments, options)
+    pairs, keys = _pairs(table, Trial(baseline, needed_by="judges")), [judge, *segments]
     common = pairs.drop_nulls([_OWN, _BASE])
     grades = pl.concat([common[_OWN], common[_BASE]]).unique().sort()
     if len(grades) > _MOST_GRADES:
