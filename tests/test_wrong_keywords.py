@@ -109,3 +109,9 @@ def test_misspelled_keyword_has_a_nearest_one(room):
 )
 def test_word_leads_to_what_the_call_means_by_it(call, word, said):
     assert answer(call, word).endswith(said)
+
+
+@pytest.mark.parametrize("verb", [rf.evaluate, rf.gate, rf.stats.harm])
+def test_second_table_by_position(verb):
+    with pytest.raises(TypeError, match=f"^{verb.__name__} takes one table by position: pass the"):
+        verb(FRAME, FRAME, "rr")

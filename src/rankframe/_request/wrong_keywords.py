@@ -69,9 +69,7 @@ def checked(function: FunctionT) -> FunctionT:
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         check(function, options)
-        taken = {*taken_by(function)}
-        two_tables = any(map(is_frame, args[1:])) and "systems" not in taken
-        if two_tables and {"TABLE", "METRICS"} <= taken:
+        if any(map(is_frame, args[1:])) and [*taken_by(function)][:2] == ["TABLE", "METRICS"]:
             msg = (
                 f"{_name_of(function)} takes one table by position: pass the truth as truth=, or "
                 'two runs as {"old": old, "new": new}'
