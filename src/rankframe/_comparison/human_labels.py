@@ -33,6 +33,19 @@ def mean_by(values: Array, weights: Array | None) -> float:
     return float(statistics.mean_of(sample))
 
 
+def planned_error(both: Both, number: int, deviation: float) -> float:
+    """Return the error if ``number`` of the judge's users have human values of this deviation."""
+    judge = both.judge[~np.isnan(both.judge)]
+    values = np.stack(both)[:, ~np.isnan(np.add(*both))]
+    others = 1 - number / len(judge)
+    if not (others > 0 and values.size and (spread := judge.var(ddof=1)) > 0):
+        return float(deviation / np.sqrt(number))
+    product = np.cov(values, ddof=0)[0, 1]
+    tuned = np.clip(product / spread * others, 0, 1)
+    explained = 2 * tuned * product - tuned**2 * spread / others
+    return float(np.sqrt(max(deviation**2 - explained, 0.0) / number))
+
+
 class _Sums(NamedTuple):
     """Σ w·x of each observation, by humans (0 of the others) and by the judge."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import ceil, isfinite, nan, sqrt
@@ -11,8 +12,8 @@ import polars as pl
 
 from rankframe._comparison import comparison, notes, sentences, summaries, system_pairs, trials
 from rankframe._comparison.notes import Note
-from rankframe._comparison.packages import power_statistics, statistics
-from rankframe._comparison.system_pairs import Pair
+from rankframe._comparison.packages import human_labels, np, power_statistics, statistics
+from rankframe._comparison.system_pairs import Corrected, Pair
 from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
@@ -33,6 +34,7 @@ _MADE = {
     **dict.fromkeys(("std", "target", "detectable"), pl.Float64),
     "needed": pl.Int64,
 }
+_HUMAN = {"users_human": pl.Int64, "needed_human": pl.Int64}
 
 
 @adapters.takes_any_frame
@@ -41,6 +43,7 @@ def power(
     /,
     *metrics: Metric,
     truth: Truth | None = None,
+    human: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object = None,
     power: float = 0.8,
@@ -66,6 +69,9 @@ def power(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
         Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+    human
+        Labels by humans of a random sample of the users of ``truth``, which are a judge's, as in
+        ``compare``: a pilot from which is planned how many human labels a difference needs.
     by
         Columns of segments, such as country, fold or day.
     baseline
@@ -99,6 +105,11 @@ def power(
         ``target`` (the difference to detect, on the scale of the metric), ``detectable`` (the
         smallest true difference that these users detect with this power) and ``needed`` (the least
         number of users that detect the target with it).
+        With ``human``, also ``users_human`` (Int64, users with human labels and both values) and,
+        last, ``needed_human`` (Int64): the least number of these users whose human labels detect
+        the target, beside the judge's of all; null, with a note, if those of all do not. Then
+        ``needed`` has users of whom as large a share has human labels, and ``std`` is that of
+        differences by humans.
 
     Raises
     ------
@@ -112,6 +123,10 @@ def power(
     ``detectable`` and ``needed`` are, too: with few users, they are rough. Plan with runs that
     resemble the future ones. J. Cohen, *Statistical Power Analysis*, 1988; T. Sakai, *Information
     Retrieval Journal* 19, 2016.
+
+    With ``human``, the squared error of n human labels of N users is (σ² − 2·λ·c + λ²·s²/r)/n, with
+    n − 1 degrees of freedom: σ² the variance of the differences by humans, s² by the judge, c their
+    covariance, r = 1 − n/N, and λ = r·c/s², from 0 to 1. See ``summarize``.
 
     With clusters, the error and the degrees of freedom are those of ``compare``; ``needed`` users
     are in clusters of like sizes, and ``note`` has the design effect: the squared error divided by
@@ -140,7 +155,7 @@ def power(
     trial = Trial(baseline, confidence=confidence, cluster=cluster, needed_by="power")
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
     describe = partial(plan_of, trial=trial, power=power, difference=difference, comparisons=number)
-    return summaries.described(frame, question, describe)
+    return summaries.described(frame, question, describe, human=human)
 
 
 def plan_of(
@@ -158,15 +173,16 @@ def plan_of(
             width = metric.traits.width
             trials.check_below_width("difference", metric.name, bound, width)
     summaries.check_packages()
+    made = {**_MADE, **(_HUMAN if values.has_human else {})}
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
         paired = system_pairs.paired_users(rows, values, trial)
         level = power_statistics.of_family(float(trial.confidence), comparisons)
         design = power_statistics.Design(level, float(power))
         numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
-        return paired.table(values.by[0], numbers, _MADE)
+        return paired.table(values.by[0], numbers, made)
 
-    return system_pairs.plan_of("power", values, _MADE, reduce)
+    return system_pairs.plan_of("power", values, made, reduce)
 
 
 def _check_power(power: object, confidence: float) -> None:
@@ -198,16 +214,19 @@ def _read_wanted(name: str, value: Size) -> Bound:
 
 def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[str, Any]:
     """Return the detectable difference, and the number of users that the target needs."""
-    change, more = pair.difference, list[Note]()
+    sure, more = pair.sure, list[Note]()
+    change = sure.difference
     why = notes.note(pair.undefined) if pair.undefined else None
-    users, of_mean = len(change), statistics.estimate(pair.sample)
+    users, of_mean = len(pair.difference), statistics.estimate(pair.sample)
     error, number = float(of_mean.error), float(of_mean.freedom) + 1
-    deviation = float(change.std(ddof=1)) if why is None else 0.0 if users > 1 else nan
+    own = float(statistics.estimate(sure.sample).error)
+    deviation = float(change.std(ddof=1)) if why is None else 0.0 if len(change) > 1 else nan
     mean = float(pair.of_baseline.mean()) if users else nan
+    mean = mean if pair.human is None else pair.human.numbers["baseline_mean"]
     if pair.clusters is not None and why is None:
-        more = sentences.notes_of_clusters(statistics.Sample(change), pair.sample)
-        if error > 0:
-            more.append(notes.note("design_effect", effect=users * (error / deviation) ** 2))
+        more = sentences.notes_of_clusters(statistics.Sample(change), sure.sample)
+        if own > 0:
+            more.append(notes.note("design_effect", effect=len(change) * (own / deviation) ** 2))
         else:
             why = more.pop()
     target, needed = nan, None
@@ -221,6 +240,13 @@ def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[s
             why = notes.note("too_many")
         else:
             needed = ceil(observations * users / number)
+    of_human: dict[str, Any] = {}
+    if pair.human is not None:
+        of_human = {"users_human": len(change), "needed_human": None}
+        if needed is not None:
+            of_human["needed_human"] = _needed_human(pair.human, target, own, design)
+            if of_human["needed_human"] is None:
+                more.append(notes.note("all_human"))
     return {
         "users": users,
         "baseline_mean": mean,
@@ -229,4 +255,18 @@ def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[s
         "target": target if isfinite(target) else None,
         "detectable": power_statistics.detectable(error, number, design),
         "needed": needed,
+        **of_human,
     }
+
+
+def _needed_human(human: Corrected, target: float, error: float, design: Design) -> int | None:
+    """Return how many of the judge's users need human labels; None if there are too few users."""
+    deviation = error * sqrt(len(human.alone.difference))  # with clusters, that of their users
+
+    def detects(number: int) -> bool:
+        planned = human_labels.planned_error(human.both, number, deviation)
+        return power_statistics.least_distance(number, design) * planned <= target
+
+    numbers = range(2, int((~np.isnan(human.both.judge)).sum()) + 1)
+    place = bisect_left(numbers, x=True, key=detects)
+    return numbers[place] if place < len(numbers) else None

@@ -20,6 +20,7 @@ from rankframe._tables import rules
 from rankframe.errors import Problem, RankingDataError, option
 
 if TYPE_CHECKING:
+    from rankframe._comparison.human_labels import Both
     from rankframe._comparison.run_variance import RunError
     from rankframe._comparison.statistics import Array, Bits, Outcome, Places, Sample
 
@@ -75,6 +76,7 @@ class Corrected(NamedTuple):
     alone: Pair
     baseline: Sample  # as the differences are corrected
     numbers: dict[str, Any]  # columns of the comparison
+    both: Both  # the differences by the judge and by humans
 
 
 class Pair(NamedTuple):
@@ -460,7 +462,7 @@ def _corrected(pair: Pair, alone: Pair, matrix: Matrix) -> Pair:
         spread = statistics.deviation(alone.difference, alone.weights)
         numbers["effect_size"] = difference / float(spread)
     undefined = alone.undefined if len(alone.difference) else trials.NO_VALUE
-    human = Corrected(alone, samples[1], numbers)
+    human = Corrected(alone, samples[1], numbers, columns[0])
     return pair._replace(sample=samples[0], undefined=undefined, unserved=None, human=human)
 
 
