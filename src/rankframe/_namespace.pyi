@@ -270,6 +270,7 @@ class Stats(RoomOfFrame, Generic[FrameT]):
         /,
         *metrics: rankframe._request.labels.Metric,
         truth: rankframe._request.types.Truth | None = ...,
+        human: rankframe._request.types.Truth | None = ...,
         by: str | Sequence[str] = ...,
         baseline: object = ...,
         power: float = ...,
