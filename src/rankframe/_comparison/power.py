@@ -126,8 +126,9 @@ def power(
 
     With ``human``, the squared error of n human labels of N users is (σ² − 2·λ·c + λ²·s²/r)/n, with
     n − 1 degrees of freedom: σ² the variance of the differences by humans, s² by the judge, c their
-    covariance, r = 1 − n/N, and λ = r·c/s², from 0 to 1 and taken as known: with fewer than 50 labels the true power is
-    lower (in simulations, with 40 of them 0.76 instead of 0.8). See ``summarize``.
+    covariance, r = 1 − n/N, and λ = r·c/s², from 0 to 1 and taken as known: with fewer than 50
+    labels the true power is lower, in simulations with 40 of them 0.76 instead of 0.8. See
+    ``summarize``.
 
     With clusters, the error and the degrees of freedom are those of ``compare``; ``needed`` users
     are in clusters of like sizes, and ``note`` has the design effect: the squared error divided by
@@ -174,16 +175,16 @@ def plan_of(
             width = metric.traits.width
             trials.check_below_width("difference", metric.name, bound, width)
     summaries.check_packages()
-    made = {**_MADE, **(_HUMAN if values.has_human else {})}
+    schema = {**_MADE, **(_HUMAN if values.has_human else {})}
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
         paired = system_pairs.paired_users(rows, values, trial)
         level = power_statistics.of_family(float(trial.confidence), comparisons)
         design = power_statistics.Design(level, float(power))
         numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
-        return paired.table(values.by[0], numbers, made)
+        return paired.table(values.by[0], numbers, schema)
 
-    return system_pairs.plan_of("power", values, made, reduce)
+    return system_pairs.plan_of("power", values, schema, reduce)
 
 
 def _check_power(power: object, confidence: float) -> None:
