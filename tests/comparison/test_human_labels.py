@@ -239,6 +239,7 @@ def test_what_is_checked_of_the_labels():
     refused(
         "with shop='s0', which is one observation", true.filter(pl.col("user") < 5), cluster="shop"
     )
+    refused("it is Int64 in the run and String in human: cast one", human.cast({"user": pl.String}))
     refused("^human, column 'relevance': ", human.with_columns(relevance=pl.lit(float("nan"))))
 
 
@@ -248,7 +249,7 @@ def test_what_is_checked_of_the_labels():
         ({"test": "max_t", "correction": "holm"}, "test='max_t' has no form for human="),
         ({"test": "randomization"}, "test='randomization' has no form for human=: leave it out"),
         ({"paired": False}, "paired=False has no form for human=: leave it out"),
-        ({"over": "user"}, "over"),
+        ({"by": "relevant_items"}, "by=: 'relevant_items' is made of each truth, and has no form"),
         ({"average": "shop"}, "average='shop' has no form with human=: leave it out"),
     ],
 )

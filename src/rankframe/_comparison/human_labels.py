@@ -133,7 +133,7 @@ def _sample(
         far = statistics.rounded(without[kind] - without[kind].mean(), size[kind])
         # the factors of one sample are replaced by those of each kind
         values[kind] -= np.sqrt(len(values) * (len(values) - 1) * (number - 1) / number) * far
-    return Sample(values, freedom=freedom)
+    return Sample(values + (float(mean) - values.mean()), freedom=freedom)
 
 
 def _mean(sums: _Sums, with_human: Bits, tuned: Array) -> Array:

@@ -12,7 +12,7 @@ from rankframe._evaluation import evaluation, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import labels
 from rankframe._request.question import Question
-from rankframe._request.types import Truth
+from rankframe._request.types import Frame, Truth
 from rankframe._tables import adapters, rules
 from rankframe.errors import Problem, RankingDataError, option, table_code
 
@@ -29,21 +29,22 @@ def column_of(metric: str) -> str:
 def with_human(values: Values, question: Question, human: Truth) -> Values:
     """Add to the values of each user those by human labels, null for users without labels."""
     _check_forms(values, question)
+    table = adapters.to_lazy(human, "human")
     settings = replace(question.settings, weights=None, cluster=None)
     names = values.names_per_user
     schema: dict[str, pl.DataType] = dict(values.rows.collect_schema())
     schema |= {LABELLED: pl.Boolean(), **{column_of(name): pl.Float64() for name in names}}
 
     def joined(rows: pl.DataFrame) -> pl.DataFrame:
+        labels_of = _with_groups(_drawn(table), question, values.user)
         try:
-            labels_of = _with_groups(_drawn(human), question, values.user)
             of_labels = replace(question, truth=labels_of, settings=settings)
             of_human = evaluation.plan_values(of_labels)
             own = of_human.checks.guarded(of_human.rows).collect()
         except ValueError as error:  # of the labels, which it calls the truth
-            text = errors.marked(error)
-            text = f"human{text[5:]}" if text.startswith("truth") else text
-            text = text if text.startswith("human") else f"{option('human')}: {text}"
+            text = errors.marked(error).replace(" the truth", " human")
+            is_own = text.startswith("truth")
+            text = f"human{text[5:]}" if is_own else f"{option('human')}: {text}"
             raise type(error)(Problem(text)) from None
         _check_depth(values, of_human)
         keys = [pl.col(name).cast(schema[name]) for name in values.keys]
@@ -74,6 +75,12 @@ def _check_forms(values: Values, question: Question) -> None:
         if (value := getattr(settings, name)) not in (None, "users"):
             msg = f"{option(name, value)} has no form with {human}: leave it out"
             raise ValueError(Problem(msg))
+    tables = [question.frame, cast("Frame", question.truth)]
+    has = {name for table in tables for name in adapters.column_names(table, "table")}
+    if lacking := [name for name in question.by if name not in has]:
+        name = f"{option('by')}: {lacking[0]!r} is made of each truth"
+        msg = f"{name}, and has no form with {human}: join its column to the truth"
+        raise ValueError(Problem(msg))
     for metric in values.all_requested:
         if metric.is_of_all_lists or not metric.per_user:
             kind = "one number of all lists" if metric.is_of_all_lists else "not a mean of values"
@@ -81,10 +88,9 @@ def _check_forms(values: Values, question: Question) -> None:
             raise ValueError(Problem(msg))
 
 
-def _drawn(human: Truth) -> pl.LazyFrame:
-    """Open the labels, and check that a column that says how their users came says at random."""
+def _drawn(table: pl.LazyFrame) -> pl.LazyFrame:
+    """Check that a column of the labels that says how their users came says at random."""
     name, column = "human", "drawn"
-    table = adapters.to_lazy(human, name)
     if column not in table.collect_schema():
         return table
     chosen = table.filter(pl.col(column).cast(pl.String).ne_missing("random")).head(1).collect()
@@ -103,8 +109,8 @@ def _with_groups(human: pl.LazyFrame, question: Question, user: str) -> pl.LazyF
     types = truth.collect_schema()
     if user not in types or user not in human.collect_schema():
         return human  # the evaluation says what is missing
-    human = human.with_columns(pl.col(user).cast(types[user], strict=False))
-    unknown = human.drop_nulls(user).join(truth, on=user, how="anti").select(user)
+    key = pl.col(user).cast(pl.String)  # whether both have one type, the evaluation says
+    unknown = human.drop_nulls(user).select(user).join(truth.select(user), on=key, how="anti")
     row = unknown.sort(user).head(1).collect()
     if not row.is_empty():
         of_polars = f".join(truth, on={user!r}, how='semi')"
@@ -118,8 +124,9 @@ def _with_groups(human: pl.LazyFrame, question: Question, user: str) -> pl.LazyF
     lacking = [name for name in question.by if name in types and name not in others]
     if not lacking:
         return human
-    groups = truth.select(user, *lacking).unique()
-    return human.join(groups, on=user, how="left")
+    groups = truth.select(key.alias(_KNOWN), *lacking).unique()
+    with_groups = human.with_columns(key.alias(_KNOWN)).join(groups, on=_KNOWN, how="left")
+    return with_groups.drop(_KNOWN)
 
 
 def _check_depth(values: Values, of_human: Values) -> None:
