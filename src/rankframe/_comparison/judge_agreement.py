@@ -24,7 +24,7 @@ from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Array, Places
+    from rankframe._comparison.statistics import Array
 
 _MEASURES = ("exact", "bias", "kappa", "kappa_linear", "kappa_quadratic", "alpha")
 #: The last columns are the answer, which narrow prints show.
@@ -263,17 +263,13 @@ def _of_grades(
     values, users = grades.to_numpy(), summaries.places_of_users(common[user])
     size, number = len(values), common[user].n_unique()
     own, base = (np.searchsorted(values, common[name].to_numpy()) for name in (_OWN, _BASE))
-    cells, step = base * size + own, max(1, _CELLS // max(1, size**2))
-
-    def tables(first: int, number: int) -> Array:
-        inside = (users >= first) & (users < first + number)
-        places = (users[inside] - first) * size**2 + cells[inside]
-        return _counts(places, number * size**2).reshape(number, size, size)
-
-    whole = _counts(cells, size**2).reshape(size, size)
+    whole, step = np.zeros((size, size)), max(1, _CELLS // max(1, size**2))
+    np.add.at(whole, (base, own), 1)
     of_all, squares = measures(whole, values), np.zeros(len(_MEASURES))
     for first in range(0, number, step):
-        others = whole - tables(first, min(step, number - first))
+        inside = (users >= first) & (users < first + step)
+        others = np.tile(whole, (min(step, number - first), 1, 1))
+        np.subtract.at(others, (users[inside] - first, base[inside], own[inside]), 1)
         squares += ((measures(others, values) - of_all) ** 2).sum(axis=0)
     error = np.sqrt(squares * (number - 1) / max(1, number))
     spread, freedom = np.where(error > _ROUNDING, error, np.nan), np.full(len(error), number - 1.0)
@@ -294,10 +290,6 @@ def _of_grades(
             "ci_low": max(float(low[place]), least),
             "ci_high": min(float(high[place]), greatest),
         }
-
-
-def _counts(places: Places, number: int) -> Array:
-    return np.bincount(places, minlength=number).astype(np.float64)
 
 
 def measures(tables: Array, grades: Array) -> Array:
