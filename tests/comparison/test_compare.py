@@ -2,6 +2,7 @@
 
 import ast
 import os
+import random
 import re
 import subprocess
 import sys
@@ -27,8 +28,10 @@ COMPARISON = """model metric baseline difference relative users baseline_users n
     num_missed baseline_num_missed mean baseline_mean relative_low relative_high p_value effect_size
     higher equal lower detectable note ci_low ci_high p_adjusted verdict""".split()
 NO_PAIR = "no user has a value in both: paired=False compares different users"
-DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
-    signs precision recall attainable_precision attainable_recall""".split()
+DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change
+    precision_shrunken precision_shrunken_low precision_shrunken_high recall_shrunken
+    recall_shrunken_low recall_shrunken_high reading signs precision recall attainable_precision
+    attainable_recall""".split()
 
 RUN = pl.DataFrame(
     [
@@ -808,7 +811,9 @@ def test_comparison_of_a_worked_example():
         ("new", 100, 100, 1, -2.0, -0.2, -0.02, "no test: one user", 0.3, 0.03, 1.0, 0.1),
         ("new", None, None, 2, -0.5, -0.05, 0.015, "no difference seen", 0.35, 0.115, 1.0, 0.3),
     ]
-    for row, wanted in zip(got.drop("signs").rows(), expected, strict=True):
+    shrunken = [name for name in DIAGNOSIS if "shrunken" in name]
+    assert got.select(shrunken).null_count().sum_horizontal().item() == 18  # no bin has a spread
+    for row, wanted in zip(got.drop("signs", shrunken).rows(), expected, strict=True):
         assert row == tuple(pytest.approx(x) if isinstance(x, float) else x for x in wanted)
 
 
@@ -835,6 +840,32 @@ def test_readings(change, reading):
     new = [5 + change[0]] * 59 + [5, 3] + [3 + change[1]] * 59
     run, truth = with_hits(sizes, old=old, new=new)
     assert run.rank.stats.who_gained(10, truth=truth, baseline="old")["reading"][-1] == reading
+
+
+@pytest.mark.parametrize("cluster", [None, "house"])
+def test_changes_of_bins_are_shrunken_as_those_of_segments(cluster):
+    draw, sizes = random.Random(4), [2] * 12 + [8] * 9 + [30] * 6
+    hits = {name: [draw.randint(0, min(5, r)) for r in sizes] for name in ("old", "new", "newer")}
+    run, truth = with_hits(sizes, **hits)
+    placed = truth.with_columns(house=pl.col("user") // 3, r=pl.len().over("user"))
+    absent = (pl.col("model") == "newer") & pl.col("user").is_in([0, 1, 2])
+    asked = {"baseline": "old", "cluster": cluster, "users": "both"}
+    got = run.rank.stats.who_gained(10, truth=placed.drop("r"), **asked)
+    segments = rf.stats.compare_segments(
+        run, "precision@10", "recall@10", truth=placed, by=["model", "r"], resamples=20, **asked
+    ).sort("model", "r", nulls_last=True)
+    for name in ("precision", "recall"):
+        ends = ["", "_low", "_high"]
+        wanted = segments.filter(metric=f"{name}@10").select(f"shrunken{end}" for end in ends)
+        assert wanted["shrunken"].null_count() == 2  # in the rows of all users
+        columns = got.select(
+            pl.col(f"{name}_shrunken{end}").alias(f"shrunken{end}") for end in ends
+        )
+        assert_frame_equal(columns, wanted, rel_tol=1e-12)
+    missed = run.remove(absent).rank.stats.who_gained(10, truth=truth, baseline="old")
+    lacking = missed.filter(pl.col("reading").str.starts_with("no list")).row(0, named=True)
+    assert lacking["recall_change"] is not None
+    assert lacking["recall_shrunken"] is None
 
 
 @pytest.mark.parametrize("change", [[1, 1], [-1, 0], [-2, 1], [2, -1]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
@@ -17,7 +18,8 @@ from rankframe._comparison import (
     system_pairs,
     trials,
 )
-from rankframe._comparison.packages import np, statistics
+from rankframe._comparison.decision import Estimate
+from rankframe._comparison.packages import np, segment_statistics, statistics
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import segments as segments_of
 from rankframe._evaluation import sums, user_columns
@@ -35,13 +37,14 @@ _CHANGING = ("hits", "precision", "recall")
 _CHANGES = ("hits_change", "precision_change", "recall_change")
 _TESTED = _CHANGES[1:]
 _CHANGED = ("__rankframe_precision", "__rankframe_recall")  # of each user
+_SHRUNKEN = [[f"{name}_shrunken{end}" for end in ("", "_low", "_high")] for name in _CHANGING[1:]]
 _BIN = "__rankframe_bin"
 #: The users without a list of the system, of the baseline, of both.
 _WITHOUT = ("__rankframe_none", "__rankframe_none_before", "__rankframe_neither")
 _LEVELS = ("precision", "recall", "attainable_precision", "attainable_recall")
 _DIAGNOSIS = {
     **dict.fromkeys(("relevant_low", "relevant_high", "users"), pl.Int64),
-    **dict.fromkeys(_CHANGES, pl.Float64),
+    **dict.fromkeys((*_CHANGES, *chain(*_SHRUNKEN)), pl.Float64),
     **dict.fromkeys(("reading", "signs"), pl.String),
     **dict.fromkeys(_LEVELS, pl.Float64),
 }
@@ -94,10 +97,15 @@ def who_gained(
         the users without a list of one or both, if there are any; and a last row per system and
         segment for all users, with null bounds: by…, ``relevant_low`` and ``relevant_high`` (least
         and greatest R), ``users``, the mean ``hits_change``, ``precision_change`` and
-        ``recall_change``, their ``reading``, and ``signs``, what the signs of the last two read
-        without a test. Then the system's mean
-        ``precision`` and ``recall``, and the best means that the users' R allow,
+        ``recall_change``; ``precision_shrunken`` and ``recall_shrunken`` (the changes, pulled
+        toward those of all bins as far as chance explains their distance), with their 95% intervals
+        ``precision_shrunken_low`` to ``precision_shrunken_high``, and so for recall; the
+        ``reading`` of both changes, and ``signs``, what their signs read without a test. Then the
+        system's mean ``precision`` and ``recall``, and the best means that the users' R allow,
         ``attainable_precision`` and ``attainable_recall``.
+
+        The shrunken columns are null in the row of all users and in that of users without a list,
+        with fewer than two bins, and where no bin has a spread.
 
         ``reading`` reports what the paired t tests of both changes show, p < 0.05 after Holm's
         correction for the two: "better overall" or "worse overall", if both rise or fall; "better
@@ -115,6 +123,10 @@ def who_gained(
     For one user recall@k and precision@k rise and fall together, since both count the same hits.
     Their means can move in opposite directions: mean recall weights users with few relevant items
     more, mean precision those with many.
+
+    Shrunken changes are those of ``compare_segments``, per system and segment, precision and recall
+    apart. Bins have an order, which shrinkage does not use: it treats all bins alike, so a change
+    that grows with R is pulled toward the mean at both ends, too. The reading is not shrunken.
 
     Examples
     --------
@@ -206,12 +218,15 @@ def diagnosis_of(rows: pl.DataFrame, *, values: Values, trial: Trial, bins: int)
     ]
     unserved = pl.any_horizontal(misses)
     in_bins = paired.filter(~unserved).group_by(*values.by, place).agg(described)
+    in_order = in_bins.sort(*values.by, _BIN).partition_by(values.by)
+    parts = map(_with_shrunken, in_order)
     lacking = paired.filter(unserved).group_by(values.by).agg(*described, *without)
     lacking = lacking.with_columns(pl.lit(bins, pl.Int64).alias(_BIN))
     systems = rows.filter(~of_baseline).select(values.by).unique()
     of_all = paired.group_by(values.by).agg(*counted, *without)
     overall = systems.join(of_all, on=values.by, how="left")
-    table = pl.concat([in_bins, lacking, overall], how="diagonal_relaxed")
+    overall = overall.with_columns(pl.lit(None).alias(name) for name in chain(*_SHRUNKEN))
+    table = pl.concat([*parts, lacking, overall], how="diagonal_relaxed")
     readings = [
         _reading_of_row(row, row[model], baseline, missing=row[_BIN] == bins)
         for row in table.iter_rows(named=True)
@@ -226,6 +241,28 @@ def diagnosis_of(rows: pl.DataFrame, *, values: Values, trial: Trial, bins: int)
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
 
 
+def _with_shrunken(bins: pl.DataFrame) -> pl.DataFrame:
+    """Shrink the changes of the bins of one system and segment toward their mean."""
+    columns: list[pl.Series] = []
+    in_rows = [_changes_of_row(row) for row in bins.iter_rows(named=True)]
+    for place, names in enumerate(_SHRUNKEN):
+        estimates = [
+            statistics.estimate(system_pairs.sample_of(changes[place], None, clusters))
+            for changes, clusters in in_rows
+        ]
+        of_bins = Estimate(*map(np.array, zip(*estimates, strict=True)))
+        shrunken = segment_statistics.shrunken(of_bins, comparison.CONFIDENCE)
+        columns += map(pl.Series, names, shrunken)
+    return bins.with_columns(column.fill_nan(None) for column in columns)
+
+
+def _changes_of_row(row: Mapping[str, Any]) -> tuple[list[Array], Places | None]:
+    """Return the users' changes of precision and of recall, and their clusters."""
+    clusters = row.get(user_columns.CLUSTER)
+    places = None if clusters is None else summaries.places_of_users(pl.Series("", clusters))
+    return [pl.Series(row[name]).to_numpy() for name in _CHANGED], places
+
+
 def _reading_of_row(
     row: Mapping[str, Any], system: object, baseline: object, *, missing: bool
 ) -> str | None:
@@ -235,9 +272,7 @@ def _reading_of_row(
         return _NO_PAIR
     if missing:
         return _reading_of_missed(without, system, baseline)
-    clusters = row.get(user_columns.CLUSTER)
-    changes = [pl.Series(row[name]).to_numpy() for name in _CHANGED]
-    places = None if clusters is None else summaries.places_of_users(pl.Series("", clusters))
+    changes, places = _changes_of_row(row)
     read = _paired_reading(changes, places) if len(changes[0]) else _NO_PAIR
     lists = notes.text(sentences.notes_of_lists(without[:2], users, (system, baseline)))
     return "; ".join(filter(None, [read, lists])) or None
