@@ -196,12 +196,13 @@ def summarize(
 
     With ``human``, the mean is λ·(mean of F over the users without human labels) + mean of (Y − λF)
     over the n with them, F by the judge and Y by humans: however wrong the judge is, it has no
-    bias. λ, from 0 (human labels alone) to 1, is tuned for the least error, so a judge who tells
-    nothing costs nothing. A. N. Angelopoulos, J. C. Duchi and T. Zrnic, *PPI++*, arXiv 2311.01453,
-    2023. The interval is Student's, by any ``method``, with n − 1 degrees of freedom (clusters: of
-    them), and the error the jackknife's, with λ tuned anew: of 30 users with human labels it covers
-    91 to 97% (n alone: 92 to 96%), and is 8 to 54% shorter. With weights, or where a user has a
-    value by one alone, it is a ratio of two such means. If all human values are one, so is the
+    bias. λ, from 0 (human labels alone) to 1, is tuned for the least error. A. N. Angelopoulos, J.
+    C. Duchi and T. Zrnic, *PPI++*, arXiv 2311.01453, 2023. The interval is Student's, by any
+    ``method``, with n − 1 degrees of freedom (clusters: of them), and the error the jackknife's,
+    with λ tuned anew. In simulations of 30 users with human labels it covers 91 to 97% (human
+    labels alone: 92 to 96%), and is 14 to 54% shorter with a judge whose values correlate with
+    theirs by 0.58 to 0.95, and 1% longer with one who guesses. With weights, or where a user has a
+    value by one alone, it is a ratio of two such means. If all human values are equal, they are the
     mean, without an interval. The sample must be random: users whom somebody chose, such as those
     with the worst lists, bias the mean, and no test finds it.
 
