@@ -382,7 +382,8 @@ def test_gate_says_what_is_too_rare_to_be_seen():
         assert got["passed"].item() is passed
         if not passed:
             assert got["why"].item() == (
-                "undecided: 0 of 300 users lose far more than the others, but up to 1% of all may"
+                "undecided: 0 of 300 users lose far more than the others, but up to 1% of all may; "
+                "an equal system passes 0 times in 100 with 300 users: 380 are needed for 8 in 10"
             )
 
 

@@ -10,7 +10,8 @@ from scipy import integrate, stats
 from user_values import VALUE, judged, sample
 
 import rankframe as rf
-from rankframe._comparison import power_statistics, statistics
+from rankframe._comparison import gate_power, power_statistics, statistics
+from rankframe._comparison.trials import Bound, Trial
 
 RUN = pl.DataFrame({"user": [1, 2, 3, 4] * 2, "item": [7] * 8, "rank": [2, 2, 4, 1, 1, 2, 3, 1]})
 RUN = RUN.with_columns(model=pl.Series(["old"] * 4 + ["new"] * 4))
@@ -358,3 +359,103 @@ def test_corrected_verdict_finds_what_is_detectable_8_times_in_10(comparisons):
         found[name] = np.mean(adjusted < 0.05)
     assert found["now"] >= 0.75
     assert found["alone"] < 0.65
+
+
+# ------------------------------------------------------------------ what a gate can see
+
+
+def shapes(random):
+    """Values of a baseline, gains of as many users, and a margin: hits, rare losses, noise."""
+    hits = (np.arange(60) < 30) * 1.0
+    lost = np.where(np.arange(60) < 5, -1.0, 0) + np.where(np.arange(60) > 54, 1.0, 0)
+    yield hits, lost, 0.05
+    yield hits, lost * (np.arange(60) % 2), 0.2
+    noise = random.normal(0, 0.02, 90)
+    yield np.full(90, 0.5), np.where(np.arange(90) < 3, -0.45, noise), 0.045
+    yield np.full(90, 0.5), noise.round(2), 0.05
+    yield np.full(90, 0.5), np.where(np.arange(90) < 12, -0.3, 0.05), 0.01
+
+
+def test_simulated_rule_is_that_of_the_gate(monkeypatch):
+    """Each draw, as a table of its users, passes the gate or not as the simulation says."""
+    monkeypatch.setattr(gate_power, "note_of", lambda *_: None)  # else each row has a simulation
+    random = np.random.default_rng(2)
+    seen = set()
+    for relative in (False, True):
+        for old, gains, size in shapes(random):
+            margin = Bound(size, relative)
+            surplus = gains + size * (old if relative else 1)
+            counts = random.multinomial(len(old), np.full(len(old), 1 / len(old)), size=6)
+            worst = (size - 1) if not relative else size * 1 - 1
+            hits = bool(set(old) <= {0.0, 1.0})
+            order = gains.argsort(kind="stable")
+            columns = [x[order] for x in (gains, surplus, old)]
+            equal = gate_power.Equal(
+                *columns, old, margin, 1.0, worst, hits, Trial(), len(old), len(old)
+            )
+            passes = equal.p_within(counts[:, order]) < 0.025
+            rows = [np.repeat(np.arange(len(old)), draw) for draw in counts]
+            users = pl.DataFrame({"run": np.repeat(np.arange(6), len(old))}).with_columns(
+                user=pl.int_range(pl.len()).over("run")
+            )
+            values = [old[np.concatenate(rows)], (old + gains)[np.concatenate(rows)]]
+            table = pl.concat(
+                users.with_columns(model=pl.lit(name), v=value)
+                for name, value in zip(("old", "new"), values, strict=True)
+            )
+            decided = rf.gate(
+                table,
+                "v",
+                by=["model", "run"],
+                baseline="old",
+                margin=str(margin) if relative else size,
+                higher_is_better={"v": True},
+                value_range={"v": (0, 1)},
+            ).sort("run")
+            assert decided["passed"].to_list() == passes.tolist()
+            seen |= {*passes.tolist()}
+    assert seen == {False, True}
+
+
+def test_equal_system_passes_as_often_as_by_simulation():
+    """Of 300 users 10 % gain a hit and 10 % lose one: 3,800 are enough for 8 in 10."""
+    old = (np.arange(300) < 150) * 1.0
+    new = np.where(np.arange(300) % 10 == 0, 1 - old, old)
+    table = {
+        name: pl.DataFrame({"user": range(300), "v": values})
+        for name, values in (("old", old), ("new", new))
+    }
+    options = {"baseline": "old", "higher_is_better": {"v": True}, "value_range": {"v": (0, 1)}}
+    planned = rf.stats.power(table, "v", margin=0.02, **options)
+    assert planned.columns[-3:] == ["detectable", "passes", "needed"]
+    row = planned.row(0, named=True)
+    # a binomial number of users differs, each by a fair coin: t of the gate, by 4,000 draws
+    random = np.random.default_rng(0)
+    differ = random.binomial(300, 0.1, 4000)
+    mean = (2 * random.binomial(differ, 0.5) - differ) / 300
+    error = np.sqrt((differ / 300 - mean**2) / 299)
+    share = ((mean + 0.02) / error > stats.t.ppf(0.975, 299)).mean()
+    assert row["passes"] == pytest.approx(share, abs=0.03)
+    expected = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) ** 2 * 0.1 / 0.02**2
+    assert row["needed"] == pytest.approx(expected, rel=0.05)
+    assert row["target"] == 0.02
+    why = rf.gate(table, "v", margin=0.02, **options)["why"].item()
+    times = round(100 * row["passes"])
+    assert f"; an equal system passes {times} times in 100 with 300 users: 2,0" in why
+
+
+def test_margin_and_difference_are_not_asked_at_once():
+    for other, value in (("difference", 0.1), ("comparisons", 2)):
+        with pytest.raises(ValueError, match=f"leave out {other}"):
+            asked([0.0, 0.5], [0.5, 0.0], margin=0.1, **{other: value})
+
+
+def test_no_equal_system_where_no_user_loses():
+    old = np.full(30, 0.2)
+    table = {
+        name: pl.DataFrame({"user": range(30), "v": values})
+        for name, values in (("old", old), ("new", old + np.arange(30) / 100))
+    }
+    row = rf.stats.power(table, "v", baseline="old", margin=0.1, higher_is_better={"v": True})
+    assert row.select("passes", "needed").row(0) == (None, None)
+    assert "no user gains, or none loses" in row["note"].item()

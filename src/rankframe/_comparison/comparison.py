@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from math import isinf, nan
+from math import isinf, isnan, nan
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
@@ -27,7 +27,7 @@ from rankframe._comparison import (
     unpaired,
 )
 from rankframe._comparison.notes import Note
-from rankframe._comparison.packages import np, statistics
+from rankframe._comparison.packages import gate_power, np, statistics
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Bound, Correction, Margin, Test, Trial
 from rankframe._evaluation import averages, ready_values
@@ -684,6 +684,7 @@ def _numbers_of(
             decision.LOST: _note_of_losses(pair.sure, metrics[pair.metric])
             if trial.undecided
             else None,
+            decision.EQUAL: _passes_of(pair, within, trial, metrics[pair.metric]),
             trials.NUMBER: float(of_mean.freedom) + 1,
         }
 
@@ -716,6 +717,19 @@ def _with_ratios(
             for name, change in zip(ends, changes, strict=True)
         ),
     )
+
+
+def _passes_of(
+    pair: Pair, within: Mapping[str, Any], trial: Trial, metric: RequestedMetric
+) -> str | None:
+    """Note of a system that a gate leaves undecided how often an equal one passes."""
+    beside = [within.get(name, nan) for name in (decision.P_BEYOND, decision.P_WITHIN)]
+    known = [p for p in beside if not isnan(p)]
+    if trial.undecided != "fail" or pair.human is not None or not known:
+        return None
+    if decision.shows(min(known), trial.alpha / 2):
+        return None
+    return notes.packed([gate_power.note_of(pair, trial, metric.traits)])
 
 
 def notes_of_users(pair: Pair, *, weighted: bool) -> list[Note]:

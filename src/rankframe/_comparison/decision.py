@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 #: Hidden columns of a comparison's rows: what they show; the one-sided p-values that a system is
 #: beyond its margin, and within, before any correction; and what decides these beside a test.
-#: And of a gate, the users who lost most.
-OUTCOME, P_BEYOND, P_WITHIN, EVIDENCE, LOST = (
-    f"{labels.PREFIX}{name}" for name in ("outcome", "p_beyond", "p_within", "evidence", "lost")
+#: And of a gate, the users who lost most, and how often an equal system passes.
+OUTCOME, P_BEYOND, P_WITHIN, EVIDENCE, LOST, EQUAL = (
+    f"{labels.PREFIX}{name}"
+    for name in ("outcome", "p_beyond", "p_within", "evidence", "lost", "equal")
 )
 HIDDEN: Mapping[str, Any] = {
-    **dict.fromkeys((OUTCOME, EVIDENCE, LOST), pl.String),
+    **dict.fromkeys((OUTCOME, EVIDENCE, LOST, EQUAL), pl.String),
     **dict.fromkeys((P_BEYOND, P_WITHIN), pl.Float64),
 }
 _VERDICTS = {"same": "equivalent", "worse within the margin": trials.LESS_THAN_MARGIN}

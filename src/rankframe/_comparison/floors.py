@@ -255,7 +255,7 @@ def _exact(
     ends = {"value": sign * reached + 0.0, "end": sign * low + 0.0}
     words = {"more": more, "least": least_or_most}
     evidence = notes.note("reached", reach=reach, number=number, **ends, **words)
-    return low, Side(fewer.p_above(amount, reached, least), evidence)
+    return low, Side(float(fewer.p_above(amount, reached, least)), evidence)
 
 
 def _most_frequent(values: Array) -> float:

@@ -186,7 +186,8 @@ def gate(
 
     A margin of ``"1%"`` is tested as in ``compare``; the column ``margin`` has the share of the
     baseline's mean. Without a test, as with no users or one, nothing is known, and a system fails,
-    also in a segment without a user.
+    also in a segment without a user. ``why`` of an undecided system says how often an equal one
+    would pass: see ``power(margin=)``.
 
     Examples
     --------
@@ -683,4 +684,6 @@ def _decided(
     if p is not None and (contrary or (worse and (after or not said))):
         joined = f"{said}, {'but' if contrary else 'and'} " if said else ""
         said = f"{joined}p = {p:.2g}{after}"
+    if outcome == "undecided" and row[decision.EQUAL]:
+        said = f"{said}; {notes.text(notes.unpacked(row[decision.EQUAL]))}"
     return not worse if not strict else not_worse, f"{word}: {said}"

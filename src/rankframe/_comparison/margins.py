@@ -19,7 +19,8 @@ from rankframe._request.labels import RequestedMetric, Traits
 from rankframe.errors import Problem, option, wording
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Rare, Sample
+    from rankframe._comparison.decision import Estimate
+    from rankframe._comparison.statistics import Array, Below, Rare, Sample
 
 
 class Side(NamedTuple):
@@ -89,7 +90,7 @@ def _numbers_of(
     if why := no_share_of(float(statistics.mean_of(pair.baseline_sample)), margin):
         return numbers_of((Side(why=why),) * 2, nan, higher_is_better=traits.higher_is_better)
     sides = _side(pair, margin, 1, traits, trial), _side(pair, margin, -1, traits, trial)
-    surplus = _surplus(pair, margin, sign)
+    surplus = surplus_of(pair, margin, sign)
     beyond = _p_above(surplus._replace(values=-surplus.values))
     lost = numbers_without_margin(p, gain)[decision.P_BEYOND]
     beyond = max(lost, beyond)  # NaN if no user differs, which is no decision
@@ -152,7 +153,7 @@ def note_of_unserved(pair: Pair) -> Note | None:
 # ------------------------------------------------------------------ one side of a pair
 
 
-def _surplus(pair: Pair, margin: Bound, sign: int) -> Sample:
+def surplus_of(pair: Pair, margin: Bound, sign: int) -> Sample:
     """Return what each user gains, plus the margin, or a share of the baseline's value.
 
     With the sign −1, a fall is a gain.
@@ -175,43 +176,50 @@ def _p_above(sample: Sample) -> float:
 
 def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) -> Side:
     """Test whether the loss is below the margin: exactly, where a test cannot be trusted."""
-    surplus, tail, sure = _surplus(pair, margin, sign), trial.alpha / 2, served(pair.sure)
+    surplus, tail, sure = surplus_of(pair, margin, sign), trial.alpha / 2, served(pair.sure)
     gain = sure.sample._replace(values=sign * sure.sample.values)
-    few = (gain.values != 0).sum() < statistics.FEW_USERS
-    if few or _are_lost_hits(sure, gain) or _hardly_varies(gain):
+    alike = int(np.unique(gain.values, return_counts=True)[1].max())
+    few = is_exact(len(gain.values), (gain.values != 0).sum(), alike)
+    if few or _are_lost_hits(sure, gain):
         return _exact(sure, gain, margin, traits.width, tail)
     above = _p_above(surplus)
     if not isfinite(traits.width):
         return Side(above)
-    worst = margin.size - traits.width
-    if margin.relative:  # new − (1 − margin)·old, or (1 + margin)·old − new
-        worst = margin.size * (traits.greatest if sign > 0 else traits.least) - traits.width
-    said, own = notes.note("rare_losses", unit=pair.unit), _surplus(sure, margin, sign)
+    worst = worst_surplus(margin, traits, sign)
+    said, own = notes.note("rare_losses", unit=pair.unit), surplus_of(sure, margin, sign)
     return rare_side(statistics.rare(own, worst), 0.0, worst, above, tail, said)
 
 
 def _exact(pair: Pair, gain: Sample, margin: Bound, width: float, tail: float) -> Side:
     """Bound the mean loss by the share of users who lose (Clopper and Pearson)."""
-    values, size, parts = gain.values, margin.size, 1
+    values = gain.values
     counted = {"number": len(values), "unit": pair.unit}
     if not isfinite(width) or -values.min() > width:
         return Side(why=notes.note("no_range", differ=int((values != 0).sum()), **counted))
-    if margin.relative:  # one half of the tail is for the share of losers, one for the baseline
-        parts, tail = 2, tail / 2
-        of_mean = statistics.estimate(_baseline(pair))
-        least = of_mean.interval(1 - 2 * tail)[0] if of_mean.error > 0 else of_mean.mean
-        size *= max(float(least), 0.0)
     lost, losers = statistics.below(gain, 0.0), int((values < 0).sum())
-    loss = -lost.least_mean(0.0, -width, tail)
+    loss = -lost.least_mean(0.0, -width, tail / (1 + margin.relative))
     why = notes.note("most_lost", losers=losers, loss=loss, **counted)
-    return Side(min(parts * lost.p_above(-size, 0.0, -width), 1.0), why)
+    of_baseline = statistics.estimate(_baseline(pair))
+    return Side(float(p_of_losers(lost, margin, of_baseline, width, tail)), why)
+
+
+def p_of_losers(
+    lost: Below, margin: Bound, of_baseline: Estimate, width: float, tail: float
+) -> Array:
+    """Test the margin with the share of losers, who lose ``width`` at most."""
+    parts, size = 1 + margin.relative, np.asarray(margin.size)
+    if margin.relative:  # one half of the tail is for the share of losers, one for the baseline
+        low = of_baseline.interval(1 - 2 * (tail / parts))[0]
+        least = np.where(of_baseline.error > 0, low, of_baseline.mean)
+        size = size * np.maximum(least, 0.0)
+    return np.minimum(parts * lost.p_above(-size, 0.0, -width), 1.0)
 
 
 def rare_side(
     rare: Rare, bound: float, least: float, above: float, tail: float, said: Note
 ) -> Side:
     """Test a bound with values too rare for a test to see, which are ``said`` if they decide."""
-    p, shown = rare.p_above(bound, least), decision.shows(above, tail)
+    p, shown = float(rare.p_above(bound, least)), decision.shows(above, tail)
     if decision.shows(p, tail) or not shown:
         return Side(max(p, above))
     below = rare.below
@@ -225,7 +233,16 @@ def _are_lost_hits(pair: Pair, gain: Sample) -> bool:
     return hits and statistics.are_hits(-gain.values)
 
 
-def _hardly_varies(gain: Sample) -> bool:
-    """Return whether nearly all users change by one amount, whatever the rare ones do."""
-    number, alike = len(gain.values), int(np.unique(gain.values, return_counts=True)[1].max())
-    return number // 2 < alike < number and number - alike < statistics.FEW_USERS
+def is_exact(number: Any, differ: Any, alike: Any) -> Any:
+    """Return whether few users differ, or nearly all by one amount, whatever the rare ones do."""
+    others = number - alike
+    few = (others > 0) & (2 * others < number) & (others < statistics.FEW_USERS)
+    return few | (differ < statistics.FEW_USERS)
+
+
+def worst_surplus(margin: Bound, traits: Traits, sign: int) -> float:
+    """Return the least gain, plus the margin, that the range of a metric allows."""
+    size = margin.size
+    if margin.relative:  # new − (1 − margin)·old, or (1 + margin)·old − new
+        size *= traits.greatest if sign > 0 else traits.least
+    return size - traits.width

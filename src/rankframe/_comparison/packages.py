@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "always_valid",
+    "gate_power",
     "human_labels",
     "np",
     "overlapping_samples",
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from rankframe._comparison import (
         always_valid,
+        gate_power,
         human_labels,
         overlapping_samples,
         power_statistics,

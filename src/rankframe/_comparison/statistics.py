@@ -514,8 +514,8 @@ def wilson(sample: Sample, confidence: float) -> Outcome:
 class Below(NamedTuple):
     """How many of a sample are below an amount that most reach."""
 
-    lower: float
-    number: float
+    lower: float | Places | Array
+    number: float | Places | Array
 
     def most(self, tail: float) -> float:
         """Clopper–Pearson's upper limit of the share below: too low with a probability of tail."""
@@ -528,12 +528,16 @@ class Below(NamedTuple):
         """Bound the mean from below, if no value is below ``least``, by the share that may be."""
         return least + (1 - self.most(tail)) * (amount - least)
 
-    def p_above(self, mean: float, amount: float, least: float) -> float:
+    def p_above(self, mean: float | Array, amount: float | Array, least: float) -> Array:
         """Test whether the mean is above another: p < tail exactly where its bound is above."""
-        if self.lower >= self.number or not least < amount:
-            return 0.0 if mean < least else 1.0
-        share = (amount - mean) / (amount - least)
-        return float(stats.beta.sf(share, self.lower + 1, self.number - self.lower))  # pyright: ignore
+        known = np.asarray((self.lower >= self.number) | (np.asarray(amount) <= least))
+        reach = np.where(known, 1.0, amount - np.asarray(least))
+        share, others = (
+            (amount - np.asarray(mean)) / reach,
+            np.where(known, 1, self.number - self.lower),
+        )
+        p = stats.beta.sf(share, self.lower + 1, others)  # pyright: ignore
+        return np.where(known, np.where(np.asarray(mean) < least, 0.0, 1.0), p)
 
 
 def below(sample: Sample, amount: float) -> Below:
@@ -550,11 +554,11 @@ class Rare(NamedTuple):
     """How many values are far below the mean of the others."""
 
     below: Below
-    mean: float
+    mean: float | Array
 
-    def p_above(self, bound: float, least: float) -> float:
+    def p_above(self, bound: float, least: float) -> Array:
         """Test whether the mean is above a bound."""
-        return 1.0 if self.mean <= bound else self.below.p_above(bound, self.mean, least)
+        return np.where(self.mean <= bound, 1.0, self.below.p_above(bound, self.mean, least))
 
 
 def rare(sample: Sample, least: float) -> Rare:

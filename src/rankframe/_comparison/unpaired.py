@@ -228,8 +228,8 @@ def _side(
     least, least_old = ends[0], -share * ends[1]
     means = [float(statistics.mean_of(sample)) for sample in (new, old)]
     unseen = max(
-        statistics.rare(new, least).p_above(-means[1] - size, least),
-        statistics.rare(old, least_old).p_above(-means[0] - size, least_old),
+        float(statistics.rare(new, least).p_above(-means[1] - size, least)),
+        float(statistics.rare(old, least_old).p_above(-means[0] - size, least_old)),
     )
     rare = decision.shows(p, trial.alpha / 2) and not decision.shows(unseen, trial.alpha / 2)
     return Side(max(p, unseen), notes.note("rare_in_groups") if rare else None)
