@@ -278,6 +278,7 @@ class Stats(RoomOfFrame, Generic[FrameT]):
         difference: rankframe._comparison.trials.Size
         | Mapping[str, rankframe._comparison.trials.Size]
         | None = ...,
+        margin: rankframe._comparison.trials.Margin | None = ...,
         comparisons: int = ...,
         cluster: str | None = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],

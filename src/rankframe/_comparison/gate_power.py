@@ -102,7 +102,7 @@ def equal_system(pair: Pair, margin: Bound, traits: Traits, trial: Trial) -> Equ
     if not len(gains) or not gains.min() < 0 < gains.max():
         return None
     surplus = margins.surplus_of(pair, margin, sign).values
-    columns = gains, surplus, pair.sample_with(pair.of_baseline).values
+    columns = gains, surplus, pair.baseline_sample.values
     chances = _tilted(gains, np.ones(len(gains)) if weights is None else weights)
     cells = _cells(gains, surplus, chances)
     of_cells = np.bincount(cells, chances)
