@@ -338,3 +338,42 @@ def test_verdict_and_table_of_a_report_are_corrected():
     means = rf.summarize(runs, "ndcg@2", **options, by="model")
     assert {*page.tables["means"]["mean"]} == {*means["mean"]}
     assert "The verdict and the table are corrected by 30 users with human labels" in page.verdict
+
+
+def test_power_plans_the_human_labels():
+    """The error is the mean square of Y - λF and of F, by hand; the power is SciPy's."""
+    runs, judged, true = lists(5, 40)
+    human = true.filter(pl.col("user") % 4 != 0)
+    options = {"truth": judged, "human": human, "baseline": "old", "power": 0.7}
+    row = rf.stats.power(runs, "ndcg@2", **options, difference=0.2).row(0, named=True)
+    values = pl.concat(
+        [
+            rf.stats.differences(runs, "ndcg@2", truth=truth, baseline="old").select(
+                "user", pl.col("difference"), kind=pl.lit(kind)
+            )
+            for kind, truth in (("judge", judged), ("human", true))
+        ]
+    ).pivot("kind", index="user", values="difference")
+    judge, seen = values["judge"], values.filter(pl.col("user") % 4 != 0)
+    slope = np.cov(seen["judge"], seen["human"], ddof=0)[0, 1] / judge.var()
+    spread = seen["human"].std()
+
+    def power_with(number):
+        tuned = min(1, slope * (1 - number / 40))
+        squared = spread**2 - 2 * tuned * slope * judge.var() + tuned**2 * judge.var()
+        error = np.sqrt(squared / number + tuned**2 * judge.var() / (40 - number))
+        limit = stats.t.isf(0.025, number - 1)
+        return 1 - np.diff(stats.nct.cdf([-limit, limit], number - 1, 0.2 / error)).item()
+
+    assert row["users_human"] == 30
+    assert row["needed_human"] == next(n for n in range(2, 40) if power_with(n) >= 0.7)
+    assert row["std"] == pytest.approx(spread)
+    assert row["needed_human"] < row["needed"]
+    few = rf.stats.power(runs, "ndcg@2", **options, difference=0.01).row(0, named=True)
+    assert (few["needed_human"], few["needed"] > 40) == (None, True)
+    assert "human labels of all users are too few for the target" in few["note"]
+    lazy = {name: run.lazy() for name, run in runs.items()}
+    assert (
+        rf.stats.power(lazy, "ndcg@2", **options, difference=0.2).collect().row(0, named=True)
+        == row
+    )
