@@ -563,7 +563,7 @@ def test_long_product_is_warned_of(name, cure):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rf.evaluate(run.lazy(), "rr", truth=truth, by=name).collect()
-        rf.evaluate(run, "rr", truth=truth, by=name, users="both")
+        rf.evaluate(run, "err@5", truth=truth, by=name, users="both")
 
 
 @pytest.mark.parametrize("users", ["both", "run"])

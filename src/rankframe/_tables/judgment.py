@@ -25,7 +25,7 @@ from rankframe._tables.rank_order import IdRanges
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError, option
 
-_PAIR = "__rankframe_pair"
+_PAIR, _TOP = "__rankframe_pair", "__rankframe_top"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,7 +150,7 @@ class Joined:
         """The highest grade of the whole truth."""
         totals = self.tables.run.totals
         if totals is None:
-            return pl.col("relevance").max()
+            return pl.col(_TOP if _counts_lists_alone(self.tables) else "relevance").max()
         # a part without judgments has no grade: an untyped null is not a number
         return pl.lit(totals.top_grade, None if totals.top_grade is not None else pl.Float64)
 
@@ -183,6 +183,7 @@ def judge(tables: Tables) -> Joined:
         id_ranges.pop("rows", None)
         if _counts_lists_alone(tables):  # the product would be groups × truth
             lists = rank_order.distinct(run, [of_run.user, *tables.lacking])
+            truth = truth.with_columns(pl.col("relevance").max().alias(_TOP))
             truth = truth.join(lists, on=of_run.user)
         else:  # each group has all rows of the truth
             _check_product(tables, of_run, of_truth)
@@ -248,10 +249,9 @@ def _counts_lists_alone(tables: Tables) -> bool:
     """Whether judgments of users without a list in a group change none of its numbers."""
     if not tables.lacking or tables.reads is None or tables.run.totals is not None:
         return False
-    if tables.settings.users not in ("both", "run") or tables.settings.unjudged == "bounds":
+    if rules.counts_misses(tables.settings.users):
         return False
-    reading = registry.reading_of(tables.reads, inputs=tables.beside)
-    return not (reading.top_grade or reading.scope == "shares")
+    return registry.reading_of(tables.reads, inputs=tables.beside).scope != "shares"
 
 
 def _check_product(tables: Tables, run: Table, truth: Table) -> None:
@@ -267,12 +267,16 @@ def _check_product(tables: Tables, run: Table, truth: Table) -> None:
         return
     rules.raise_in_tables(tables.both, tables.users)
     of_users = [name for name in tables.lacking if name != run.model]
-    join = f"join {', '.join(map(repr, of_users))} to the {truth.name}, or " if of_users else ""
+    cures = [f"join {', '.join(map(repr, of_users))} to the {truth.name}"] if of_users else []
+    if rules.counts_misses(tables.users):
+        cures.append(
+            f"pass {option('users', 'both')} if a user without a list in a group does not count "
+            "there"
+        )
     errors.warn(
         f"{option('by')}: each of {groups:,} groups of {', '.join(map(repr, tables.lacking))} is "
         f"judged by the whole {truth.name}, which makes {product:,} rows, {product / rows:,.0f} "
-        f"times those of both tables: {join}pass {option('users', 'both')} if a user without a "
-        "list in a group does not count there"
+        f"times those of both tables: {', or '.join(cures) or 'evaluate few groups at a time'}"
     )
 
 
