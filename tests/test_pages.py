@@ -288,12 +288,19 @@ def test_line_takes_the_tables_of_the_tool(tool):
     assert mean == pytest.approx(sum(ap if "map" in label else ndcg) / 2, abs=1e-12)
 
 
-def test_workflow_calls_what_a_developer_calls():
-    workflow = pages.TOP.joinpath(".github", "workflows", "ci.yml").read_text()
-    assert re.findall(r"- run: (.*)", workflow) == [
+def test_workflows_call_what_a_developer_calls():
+    folder = pages.TOP.joinpath(".github", "workflows")
+    ci, release = (folder.joinpath(name).read_text() for name in ("ci.yml", "release.yml"))
+    assert re.findall(r"- run: (.*)", ci) == [
         ".ci/run",
         'pip install --editable ".[test]"',
+        "pip install ${{ matrix.next }}",
         "pytest -n 2 --dist worksteal",
     ]
+    assert '.ci/package out "$GITHUB_REF_NAME"' in release
+    for text in (ci, release):
+        assert text.count("runs-on:") == text.count("timeout-minutes:")
+        assert not re.findall(r"uses: (?!\S+@[0-9a-f]{40} # v[\d.]+)", text)  # a tag can be moved
+    assert f"version: {rf.__version__}\n" in pages.TOP.joinpath("CITATION.cff").read_text()
     hooks = pages.TOP.joinpath(".pre-commit-config.yaml").read_text()
     assert re.findall(r"- repo: (.*)", hooks) == ["local"]
