@@ -10,7 +10,7 @@ from pathlib import Path
 
 TOP = Path(__file__).parents[1]
 GUIDE = sorted((TOP / "notebooks").glob("*.md"))
-PAGES = [TOP / "README.md", *GUIDE]
+PAGES = [TOP / "README.md", TOP / "src" / "rankframe" / "SKILL.md", *GUIDE]
 
 #: A block of code, and the text that it prints, if it prints any.
 BLOCK = re.compile(

@@ -66,6 +66,7 @@ def main(folder: Path) -> int:
             sys.exit(f"{path.name}: a picture without words: {silent[0]}")
     command = ["zensical", "build", "--strict", "--clean", "-f", "zensical.toml"]
     code = subprocess.run(command, cwd=folder, check=False).returncode
+    reference.write_texts(pages, folder / "site")
     folder.joinpath("site", "llms.txt").write_text(reference.for_language_models(pages))
     return code
 

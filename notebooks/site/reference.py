@@ -64,15 +64,35 @@ def for_language_models(pages: Path) -> str:
         '"ndcg@10", truth=truth) takes two tables (run: user, item, rank or score; truth: user, '
         "item, relevance) and returns the means; compare, report, plot and gate follow."
     )
-    lines = ["# rankframe\n", f"> {about}\n", "## Guide\n"]
+    lines = ["# rankframe\n", f"> {about}\n"]
+    lines.append("What an agent has to know is in the package: `rankframe/SKILL.md`.\n")
+    lines.append("## Guide\n")
     guide = sorted(path for path in pages.glob("*.md") if path.stem != "index")
     for path in guide:
         title = re.search(r"^# (.+)$", path.read_text(), re.MULTILINE)
-        lines.append(f"- [{title[1] if title else path.stem}]({path.stem}/)")
+        lines.append(f"- [{title[1] if title else path.stem}]({path.name})")
     lines.append("\n## Reference\n")
     for names in _groups().values():
-        lines += [f"- [{_shown(name)}](reference/{name}/): {_first_line(name)}" for name in names]
+        lines += [f"- [{_shown(name)}](reference/{name}.md): {_first_line(name)}" for name in names]
     return "\n".join([*lines, ""])
+
+
+def write_texts(pages: Path, site: Path) -> None:
+    """Write each page of the site as Markdown beside it, docstrings included."""
+    for path in pages.rglob("*.md"):
+        text = re.sub(r"^::: rankframe\.(\S+)(?:\n    .*)*", _signed, path.read_text(), flags=re.M)
+        place = site / path.relative_to(pages)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+
+def _signed(found: re.Match[str]) -> str:
+    """Return the signature of a public name, and its docstring."""
+    entry = _package()[found[1]]
+    entry = entry.final_target if isinstance(entry, griffe.Alias) else entry
+    call = entry.signature() if isinstance(entry, griffe.Function) else _shown(found[1])
+    docstring = entry.docstring.value if entry.docstring else ""
+    return f"# {_shown(found[1])}\n\n```python\n{call}\n```\n\n{docstring}"
 
 
 def _groups() -> dict[str, list[str]]:
