@@ -80,7 +80,7 @@ def for_language_models(pages: Path) -> str:
 def write_texts(pages: Path, site: Path) -> None:
     """Write each page of the site as Markdown beside it, docstrings included."""
     for path in pages.rglob("*.md"):
-        text = re.sub(r"^::: rankframe\.(\S+)(?:\n    .*)*", _signed, path.read_text(), flags=re.M)
+        text = re.sub(r"(?m)^::: rankframe\.(\S+)(?:\n    .*)*", _signed, path.read_text())
         place = site / path.relative_to(pages)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)

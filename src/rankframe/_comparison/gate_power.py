@@ -106,9 +106,13 @@ def equal_system(pair: Pair, margin: Bound, traits: Traits, trial: Trial) -> Equ
     chances = _tilted(gains, np.ones(len(gains)) if weights is None else weights)
     cells = _cells(gains, surplus, chances)
     of_cells = np.bincount(cells, chances)
-    means = [statistics.rounded(np.bincount(cells, chances * x) / of_cells) for x in columns]
+    gain, beyond, base = (
+        statistics.rounded(np.bincount(cells, chances * x) / of_cells) for x in columns
+    )
     return Equal(
-        *means,
+        gain,
+        beyond,
+        base,
         of_cells / of_cells.sum(),
         margin,
         traits.width if -gains.min() <= traits.width else inf,

@@ -224,8 +224,10 @@ def plan_of(
         if metric.name in trial.margins:
             labels.direction_of(metric)  # which it must have
     traits = {metric.name: metric.traits for metric in values.requested}
-    made = [name for name in _MADE if trial.margin is not None or name != "passes"]
-    schema = {name: _MADE[name] for name in made} | (_HUMAN if values.has_human else {})
+    left_out = () if trial.margin is not None else ("passes",)
+    schema = {name: t for name, t in _MADE.items() if name not in left_out} | (
+        _HUMAN if values.has_human else {}
+    )
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
         paired = system_pairs.paired_users(rows, values, trial)
@@ -234,8 +236,8 @@ def plan_of(
         numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
         for row, pair in zip(numbers, paired.pairs, strict=True):
             row |= _numbers_of_gate(row, pair, trial, traits[pair.metric], design.power)
-        rows = [{name: row[name] for name in schema} for row in numbers]
-        return paired.table(values.by[0], rows, schema)
+        made = [{name: row[name] for name in schema} for row in numbers]
+        return paired.table(values.by[0], made, schema)
 
     return system_pairs.plan_of("power", values, schema, reduce)
 
