@@ -939,9 +939,27 @@ def test_segments_are_those_of_summarize_and_of_compare(metrics):
         ("difference", rf.compare(RUN, *metrics, baseline="a", **asked, details=True), "a"),
     ]:
         data = rf.plot.segments(RUN, *metrics, baseline=baseline, **asked).data
+        if baseline is not None:
+            tested = rf.stats.compare_segments(
+                RUN, *metrics, baseline="a", truth=PLACED, by=BOTH, resamples=9
+            )
+            got, shrunken = data.rename(named), tested.drop_nulls("country")
+            shrunken = shrunken.select("metric", "country", "model", "shrunken")
+            assert_frame_equal(got.select(shrunken.columns), shrunken, check_row_order=False)
+            data = data.drop("shrunken")
         drawn = data.rename({**named, "value": value, "low": "ci_low", "high": "ci_high"})
         assert_frame_equal(drawn, expected.select(drawn.columns), check_row_order=False)
         assert data["segment"].unique(maintain_order=True).to_list() == COUNTRIES
+
+
+@pytest.mark.parametrize(
+    ("metric", "truth"),
+    [("gmap", PLACED), ("ap", PLACED.with_columns(country=pl.col("item") % 3))],
+)
+def test_differences_without_shrunken_ones_are_drawn(metric, truth):
+    chart = rf.plot.segments(RUN, metric, truth=truth, by="country", baseline="a")
+    assert chart.data["value"].count() == 6
+    assert "hollow" not in str(chart.title.subtitle)
 
 
 def test_segments_with_most_users_are_drawn_in_the_order_of_their_type():

@@ -150,6 +150,13 @@ def points_of(
     return points
 
 
+def hollow(base: alt.Chart) -> alt.Chart:
+    """Draw the outlines of points, which are above the filled ones."""
+    look: dict[str, Any] = {"fill": BACKGROUND, "strokeWidth": 1.5, "opacity": 1}
+    points: alt.Chart = base.mark_point(filled=False, size=30, **look)
+    return points
+
+
 def lines_of(base: alt.Chart, systems: Systems, **mark: Any) -> alt.Chart:
     lines: alt.Chart = base.mark_line(**mark).encode(**_emphasis(systems, "strokeWidth", 2.5, 1.2))
     return lines

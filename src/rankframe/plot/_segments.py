@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import polars as pl
 
 from rankframe._comparison import comparison, sentences, summaries
+from rankframe._comparison import segments as segments_tests
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters, column_roles
 from rankframe.plot import _altair as alt
 from rankframe.plot import _call, _colors, _marks, _panels
+from rankframe.plot._call import Call
 from rankframe.plot._colors import Systems
 
 _MOST = 40  # segments of a readable chart
@@ -67,8 +69,10 @@ def segments(
         One panel per metric, one row per segment, one point per system. The numbers are those of
         ``summarize``, or with a baseline those of ``compare``; the drawn ones are in
         ``chart.data``: ``panel``, ``segment``, ``system``, ``users``, ``value``, ``low`` and
-        ``high``. Segments are in the order of their type, such as that of an Enum. If there are
-        more than 40, those with the most users are drawn.
+        ``high``, and with a baseline ``shrunken``, a hollow point: the ``shrunken`` difference of
+        ``stats.compare_segments``, if it takes these metrics and segments. Segments are in the
+        order of their type, such as that of an Enum. If there are more than 40, those with the most
+        users are drawn.
 
     Raises
     ------
@@ -78,8 +82,8 @@ def segments(
     Notes
     -----
     Intervals that overlap, or of which one excludes 0, do not say whether segments differ:
-    ``rf.stats.compare_segments`` tests it. Differences are drawn as they are: the lowest of many is
-    mostly chance, and its ``shrunken`` differences are better guesses.
+    ``rf.stats.compare_segments`` tests it. The lowest of many differences is mostly chance, and its
+    hollow point is the better guess.
 
     Examples
     --------
@@ -101,6 +105,7 @@ def segments(
     else:
         statistics["baseline"] = baseline
         drawn, rows = "difference", call.compute(comparison.compare, *metrics, **statistics)
+        rows = _with_shrunken(rows, call, metrics, statistics)
     table = rows_of(rows.sort(columns, maintain_order=True), columns, names, drawn)
     panels = _panels.texts(table["panel"])
     _call.check_values(table["value"], ", ".join(panels[:3]))
@@ -127,6 +132,7 @@ def segments(
         _panels.title_of(
             f"{text} {sentences.one_line(where)}",
             f"{counted}; {_marks.sure(confidence)}s, not corrected",
+            "hollow: shrunken differences" if _has_shrunken(table) else "",
             systems.short.key,
         ),
         width=240,
@@ -147,7 +153,25 @@ def rows_of(
         value=drawn,
         low="ci_low",
         high="ci_high",
+        **{name: name for name in ("shrunken",) if name in numbers.columns},
     )
+
+
+def _with_shrunken(
+    rows: pl.DataFrame, call: Call, metrics: Sequence[Metric], statistics: Mapping[str, Any]
+) -> pl.DataFrame:
+    """Add the shrunken differences, if ``compare_segments`` takes what ``compare`` took."""
+    once: dict[str, Any] = {**statistics, "resamples": 1}  # the overall test is not drawn
+    try:
+        tested = call.compute(segments_tests.compare_segments, *metrics, **once)
+    except ValueError:  # such as users of several segments, or a metric without values of users
+        return rows
+    keys = [*call.groups, "metric"]
+    return rows.join(tested.select(*keys, "shrunken"), on=keys, how="left", maintain_order="left")
+
+
+def _has_shrunken(table: pl.DataFrame) -> bool:
+    return "shrunken" in table.columns and table["shrunken"].count() > 0
 
 
 def height_of(table: pl.DataFrame) -> int:
@@ -170,7 +194,7 @@ def layers_of(
         base = base.encode(yOffset=alt.YOffset("system:N", sort=order))
     ends = {_marks.sure(confidence): ("low", "high")}
     words: dict[str, str | Sequence[str]] = {"metric": "panel", "segment": "segment"}
-    words |= {"system": "system", drawn: "value", **ends, "users": "users"}
+    words |= {"system": "system", drawn: "value", **ends, "shrunken": "shrunken", "users": "users"}
     base = _marks.described(base, table, words)
     lines = base.mark_rule(strokeWidth=2).transform_filter("isValid(datum.low)")
     points = base.mark_point(filled=True, size=60, opacity=1)
@@ -181,6 +205,10 @@ def layers_of(
             **_marks.shape_of(systems, legend=several),
         ),
     ]
+    if _has_shrunken(table):
+        hollow = _marks.hollow(base).transform_filter("isValid(datum.shrunken)")
+        shape = _marks.shape_of(systems, legend=several)
+        layers.append(hollow.encode(x=alt.X("shrunken:Q", title=title), **shape))
     if drawn == "difference":
         layers.insert(0, _marks.zero_line().encode(x=alt.XDatum(0)))
     return layers
