@@ -232,6 +232,8 @@ def test_change_draws_each_user_and_what_diagnose_reads():
             assert dict(users.rows()) == {change: changes.count(change) for change in changes}
             mean, first, last = of_bin.drop_nulls("mean").select("mean", "ci_low", "ci_high").row(0)
             assert mean == pytest.approx(row[name.replace("@10", "_change")], abs=1e-12)
+            shrunken = of_bin["shrunken"].drop_nulls().item()
+            assert shrunken == row[name.replace("@10", "_shrunken")]
             if len({*changes}) > 1:
                 ends = stats.ttest_1samp(changes, 0).confidence_interval(0.95)
                 assert (first, last) == pytest.approx((max(ends[0], -1), min(ends[1], 1)), abs=1e-8)

@@ -67,10 +67,10 @@ def who_gained(
         of precision@k = change of hits / k, and that of recall@k = change of hits / R. Points are
         the means of the bins of ``who_gained``, whose reading is in the subtitle, with 95%
         intervals by Student's t, not corrected. Bars are users, stronger where more have a similar
-        change. The axis fits the intervals and nine of ten users; the others are at its ends. The
-        drawn numbers are in ``chart.data``: ``bin``, and in rows with a ``count`` the mean
-        ``change`` of this number of users, in the others ``mean``, ``ci_low`` and ``ci_high`` of
-        ``users``.
+        change. Hollow points are the shrunken changes. The axis fits the intervals and nine of ten
+        users; the others are at its ends. The drawn numbers are in ``chart.data``: ``bin``, and in
+        rows with a ``count`` the mean ``change`` of this number of users, in the others ``mean``,
+        ``ci_low``, ``ci_high`` and ``shrunken`` of ``users``.
 
     Raises
     ------
@@ -129,6 +129,7 @@ def who_gained(
     panels = _panels.texts(overall.select(_panels.panel_of("system"))["panel"])
     table = _with_those_beyond(table, domain)
     words = f"; points: means with {_marks.sure(comparison.CONFIDENCE)}s; bars: users"
+    words += "; hollow: shrunken changes" if table["shrunken"].count() else ""
     grid: Any = _panels.in_grid(
         _changes(table, domain).properties(width=280, height=_HEIGHT),
         row=_panels.panels_by("panel", panels, "change"),
@@ -180,7 +181,8 @@ def _changes_in_bins(rows: pl.DataFrame, bins: pl.DataFrame, name: str) -> pl.Da
     )
     users = similar.agg(value.mean().alias("change"), pl.len().alias("count")).drop("level")
     spread = rows.group_by(keys).agg(value.filter("served").std().alias("std"))
-    means = bins.select(_panels.panel_of("system"), *keys[1:], "users", mean=f"{name}_change")
+    drawn = {"mean": f"{name}_change", "shrunken": f"{name}_shrunken"}
+    means = bins.select(_panels.panel_of("system"), *keys[1:], "users", **drawn)
     means = means.join(spread, on=keys, how="left", maintain_order="left")
     margin = pl.when(pl.col("std") > trials.NOTHING).then(
         _marks.margins(means, comparison.CONFIDENCE)
@@ -238,6 +240,7 @@ def _changes(table: pl.DataFrame, domain: tuple[float, float]) -> Any:
     of_users = {**words, "change": "change", "users": "count"}
     of_mean = {**words, "mean change": "mean", "users": "users"}
     of_mean[_marks.sure(comparison.CONFIDENCE)] = ("ci_low", "ci_high")
+    of_mean["shrunken"] = "shrunken"
     users = _marks.described(base, table.drop_nulls("count"), of_users)
     means = _marks.described(base, table.drop_nulls("mean"), of_mean)
     depth = alt.Scale(type="sqrt", range=[0.35, 1], zero=False)
@@ -246,6 +249,7 @@ def _changes(table: pl.DataFrame, domain: tuple[float, float]) -> Any:
     )
     line = means.mark_rule(color=_marks.INK, strokeWidth=2)
     point = means.mark_point(color=_marks.INK, filled=True, size=50, opacity=1)
+    hollow = _marks.hollow(means).encode(color=alt.value(_marks.INK))
     return _panels.layered(
         _marks.zero_line().encode(y=alt.YDatum(0)),
         users.transform_filter("isValid(datum.count)"),
@@ -253,6 +257,7 @@ def _changes(table: pl.DataFrame, domain: tuple[float, float]) -> Any:
             y=alt.Y("ci_low:Q", **y), y2="ci_high:Q"
         ),
         point.transform_filter("isValid(datum.mean)").encode(y=alt.Y("mean:Q", **y)),
+        hollow.transform_filter("isValid(datum.shrunken)").encode(y=alt.Y("shrunken:Q", **y)),
         *_words_at_the_ends(),
         data=table,
     )
