@@ -186,16 +186,18 @@ def sections(
         yield from _of_judged(run)
         run, truth = _split(run)
     run = _ranked(run)
-    yield from _of_run(run, k)
+    lists, of = _in_memory(run, k)
+    yield from _of_run(run, lists)
     run = replace(run, frame=run.frame.filter(_listed))
+    yield Section("run", of["item"].frame, run.by, [Measure("items", _all)])
     if truth is not None:
         yield from _of_truth(truth)
-        yield from _of_both(run, truth, k, groups)
+        yield from _of_both(run, of, truth, k, groups)
     if (items := tables.beside.get("items")) is not None:
-        yield from _of_items(prepared(items, tables.types), run, groups)
+        yield from _of_items(prepared(items, tables.types), of["item"], groups)
     if (history := tables.beside.get("history")) is not None:
         history = prepared(history, tables.types, time)
-        yield from _of_history(history, run, k)
+        yield from _of_history(history, run, of, k)
         if truth is not None:
             yield from _leaks(truth, history, time)
 
@@ -261,8 +263,20 @@ def _ranked(run: Table) -> Table:
     return replace(run, frame=every.rename({"rank": _RANK}))
 
 
-def _of_run(run: Table, k: int) -> Iterator[Section]:
-    """Count rows, lists and items of a run."""
+def _in_memory(run: Table, k: int) -> tuple[Section, dict[str, Table]]:
+    """Reduce a run to its lists, and to the users and items of these, which several counts read."""
+    section = _of_lists_and_rules("run", run, rules.table_rules(run), *_lists(run, k))
+    items = _distinct(replace(run, frame=run.frame.filter(_listed)), run.item)
+    frames = [section.frame, items]
+    if run.rank is not None:  # else the ranks would be computed twice, or all rows be in memory
+        frames = [frame.lazy() for frame in pl.collect_all(frames, engine="streaming")]
+    lists, items = frames
+    ids = {"user": lists.filter(_listed > 0).select(run.keys), "item": items}
+    return section._replace(frame=lists), {n: replace(run, frame=ids[n]) for n in _ids(run)}
+
+
+def _of_run(run: Table, lists: Section) -> Iterator[Section]:
+    """Count rows and lists of a run."""
     measures = [Measure("rows", _all), *_of_rules(run, rules.row_rules(run))]
     if run.rank is not None:
         measures.append(_of_rows("null_ranks", pl.col(run.rank).is_null(), run))
@@ -272,11 +286,8 @@ def _of_run(run: Table, k: int) -> Iterator[Section]:
         if run.schema[run.score].is_float():
             measures.append(_of_rows("nan_scores", score.is_nan(), run))
     yield Section("run", run.frame, run.by, measures)
-    aggregates, counted = _lists(run, k)
-    yield _of_lists_and_rules("run", run, rules.table_rules(run), aggregates, counted)
+    yield lists
     yield from _of_blocks(run)
-    items = _distinct(replace(run, frame=run.frame.filter(_listed)), run.item)
-    yield Section("run", items, run.by, [Measure("items", _all)])
 
 
 def _lists(run: Table, k: int) -> tuple[list[pl.Expr], list[Measure]]:
@@ -436,11 +447,13 @@ def _pairs(
     return Section(name, marked, table.by, [_of_rows(what, broken, table, marked)])
 
 
-def _of_both(run: Table, truth: Table, k: int, groups: pl.LazyFrame | None) -> Iterator[Section]:
+def _of_both(
+    run: Table, of: dict[str, Table], truth: Table, k: int, groups: pl.LazyFrame | None
+) -> Iterator[Section]:
     """Count ids of the truth missing from the run, and ids of the run missing from the truth."""
     shared, user = common_groups(run, truth), run.user
     users = _rows_with(truth, user).group_by([*shared, user]).agg(_any_relevant(truth))
-    users = _marked(_spread(users, run, truth, groups), _rows_with(run, user), run.keys)
+    users = _marked(_spread(users, run, truth, groups), of["user"].frame, run.keys)
     missed = _among("missed_users", _relevant & ~_met, user, _relevant.sum())
     yield Section("both", users, run.by, [Measure("users", _met.sum(), _all), missed])
     if groups is not None:
@@ -449,12 +462,12 @@ def _of_both(run: Table, truth: Table, k: int, groups: pl.LazyFrame | None) -> I
         yield Section("both", marked, run.by, [alone])
     for fold in run.by:
         if fold not in truth.by and rules.is_fold(fold):
-            several = _rows_with(run, user).group_by(user).agg(pl.col(fold).n_unique() > 1)
+            several = of["user"].frame.group_by(user).agg(pl.col(fold).n_unique() > 1)
             several = several.rename({fold: _MET})
             yield Section("both", several, [], [_among("users_in_several_folds", _met, user)])
     for role in _ids(run):
-        yield _unknown_to_truth(run, truth, role)
-    yield _unlisted(run, truth, "both", "items_unknown_to_run", groups)
+        yield _unknown_to_truth(of[role], truth, role)
+    yield _unlisted(of["item"], truth, "both", "items_unknown_to_run", groups)
     yield _pairs(run, truth, "both", f"unjudged_at_{k}", ~_met, k)
 
 
@@ -480,7 +493,7 @@ def _of_items(items: Table, run: Table, groups: pl.LazyFrame | None) -> Iterator
     yield _unlisted(run, items, "items", "items_never_listed", groups)
 
 
-def _of_history(history: Table, run: Table, k: int) -> Iterator[Section]:
+def _of_history(history: Table, run: Table, of: dict[str, Table], k: int) -> Iterator[Section]:
     """Count earlier events, and new users and items."""
     rows = _of_rules(history, side_tables.rules_of(history))
     yield Section("history", history.frame, history.by, [Measure("rows", _all), *rows])
@@ -488,7 +501,7 @@ def _of_history(history: Table, run: Table, k: int) -> Iterator[Section]:
     yield _of_lists_and_rules("history", history, rules.table_rules(history), (), users)
     yield Section("history", _distinct(history, history.item), history.by, [Measure("items", _all)])
     for role in _ids(run):
-        yield _unknown(run, history, role, "history", f"{role}s_unknown_to_history")
+        yield _unknown(of[role], history, role, "history", f"{role}s_unknown_to_history")
     yield _pairs(run, history, "history", f"seen_at_{k}", _met, k)
 
 
