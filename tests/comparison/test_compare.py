@@ -750,7 +750,7 @@ def test_pairs_that_are_tested_in_several_batches_have_the_same_numbers(monkeypa
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
-def test_bar_goes_to_the_terminals_stderr_and_nowhere_else():
+def test_bars_go_to_the_terminals_stderr_and_nowhere_else():
     import fcntl
     import pty
     import select
@@ -766,6 +766,9 @@ st.PATIENCE, _sizes.CELLS_RANDOM = 0, 2**10
 table = pl.DataFrame({"user": [*range(40)] * 2, "x": [i * 37 % 11 / 10 for i in range(80)]})
 table = table.with_columns(model=pl.Series(["a"] * 40 + ["b"] * 40))
 print(rf.compare(table, "x", test="randomization", resamples=2_000).height)
+run = table.select("user", "model", item=7, rank=pl.col("x") // 0.2 + 1)
+page = rf.report(run, "rr", truth=pl.DataFrame({"user": range(40), "item": 7}), baseline="a")
+print(page.tables["means"].height)
 """
     terminal, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))  # else 0 columns
@@ -775,9 +778,10 @@ print(rf.compare(table, "x", test="randomization", resamples=2_000).height)
     shown = os.read(terminal, 100_000).decode() if written else ""
     os.close(end)
     os.close(terminal)
-    assert ended.stdout.split() == [b"1"]
+    assert ended.stdout.split() == [b"1", b"2"]
     assert "%|" in shown
     assert "/2000" in shown
+    assert "/5 [" in shown  # steps of the report
 
 
 # ------------------------------------------------------------------ recall and precision together

@@ -560,7 +560,7 @@ def _report(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     if arguments.out is not inputs.STDOUT:
         report.check_path(arguments.out)
-    with progress.clock(quiet=arguments.test in _RESAMPLED):
+    with progress.clock():
         tables, run, call = _read(arguments)
         if call["model"] is None:  # the page names the system after its file
             call |= {"model": run_dicts.model_of_dict(tables.columns)}
@@ -568,8 +568,8 @@ def _report(arguments: argparse.Namespace) -> None:
         own = ("k", "title", "note", "explore")
         call |= {name: getattr(arguments, name) for name in own} | _conventions(arguments)
         baseline = _baseline(run, call["by"], arguments)
-        test = options.test_options(arguments) | {"human": tables.human}
-        page = report.report(run, *_comparable(metrics), baseline=baseline, **test, **call)
+    test = options.test_options(arguments) | {"human": tables.human}
+    page = report.report(run, *_comparable(metrics), baseline=baseline, **test, **call)
     page = page.made_by(shlex.join(["rankframe", *arguments.command_line]), _paths(arguments))
     if arguments.out is inputs.STDOUT:
         text_tables.print_data(page.html(static=arguments.static))

@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
     dropped: Array  # the number of resamples left out because they have no spread
 
 
-#: The progress bar appears when resampling takes longer than this, in seconds.
+#: The progress bar appears when a call takes longer than this, in seconds.
 PATIENCE = 2.0
 
 #: Sums that differ by less than this share of Σ|d| may differ only by summation order.
@@ -135,13 +135,14 @@ def _times(advance: Advance, number: int) -> Advance:
 
 @contextmanager
 def progress(total: int) -> Generator[Advance]:
-    """Show a progress bar if resampling takes long, and tqdm is installed."""
+    """Show a progress bar on a terminal if a call takes long, and tqdm is installed."""
     if not total or find_spec("tqdm") is None:
         yield lambda _: None
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, delay=PATIENCE, leave=False, disable=None) as bar:
+    # with 0 for miniters, an advance by 0 shows the time
+    with tqdm(total=total, delay=PATIENCE, leave=False, disable=None, miniters=0) as bar:
         yield bar.update
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import polars as pl
 
@@ -44,6 +44,9 @@ from rankframe._tables import adapters, judgment, side_tables
 from rankframe._tables.table import Tables
 from rankframe.errors import Problem, RankingDataError, option
 from rankframe.metrics import trec
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Advance
 
 #: The least share of users without a list of a system that matters.
 MATTERS = 0.05
@@ -146,8 +149,14 @@ def default_metrics(k: int) -> list[str]:
     return [f"ndcg@{k}", f"recall@{k}", f"precision@{k}", "map", "mrr"]
 
 
-def numbers_of(call: ReportCall) -> Numbers:
+#: The last one, the checksums, ends with the bar.
+STEPS = 5
+
+
+def numbers_of(call: ReportCall, advance: Advance) -> Numbers:
+    """Compute all numbers, in steps by which the progress bar advances."""
     values = _read(call)
+    advance(1)
     call, rows, names = values.call, values.rows, [metric.name for metric in values.requested]
     decides, by = values.decides, call.by
     of_users = [name for name in names if name in rows.columns]
@@ -162,6 +171,7 @@ def numbers_of(call: ReportCall) -> Numbers:
     of_all = of_weight[values.values.user].drop_nulls().n_unique()
     counts = of_weight.group_by(by).agg(users, user_columns.number_missed()).sort(by)
     counted, has_misses = _health(call), _has_misses(values)
+    advance(1)
     users_in = {name: _users_in(values, name) for name in call.segments}
     segments = {name: _in_segments(values, users_of) for name, users_of in users_in.items()}
     if decides in of_users and (split := _with_seen(values, counted)) is not None:
@@ -186,10 +196,12 @@ def numbers_of(call: ReportCall) -> Numbers:
             )
     if listed is not None and listed.to_judge:  # those with lists on the page
         to_judge = [person.user for person in listed.to_judge]
+    advance(1)
     cut_means = over_k = _cut_means(values)
     if cut_means is not None and others and call.trial.paired:
         names_at_k = cut_means["metric"].unique(maintain_order=True).to_list()
         over_k = _cut_changes(values, names_at_k, [call.trial.baseline, *shown])
+    advance(1)
     return Numbers(
         values=values,
         call=call,

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
 
 from rankframe._comparison import comparison, notes, segments, summaries
+from rankframe._comparison.packages import statistics
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, ready_values
 from rankframe._report import card, facts, figures, markup, people, sections
@@ -29,6 +33,8 @@ from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
+
+    from rankframe._comparison.statistics import Advance
 
 
 class Report:
@@ -323,12 +329,33 @@ def check_path(path: Path) -> None:
 def _numbers(call: ReportCall, *, own_system: bool) -> Numbers:
     """Compute the numbers; errors do not name a column of systems that the caller has not."""
     try:
-        return facts.numbers_of(call)
+        with statistics.progress(facts.STEPS) as advance, _seconds(advance):
+            return facts.numbers_of(call, advance)
     except RankingDataError:
         if own_system:  # what is wrong with the caller's own tables is said of these
             run, options = call.run.drop(call.by), cast("Any", {**call.options, "model": None})
             evaluation.evaluate(run, *call.metrics, truth=call.truth, **options).collect()
         raise
+
+
+@contextmanager
+def _seconds(advance: Advance) -> Generator[None]:
+    """Show each second of a long step on the bar of a terminal."""
+    done = Event()
+
+    def tick() -> None:
+        while not done.wait(1):
+            advance(0)
+
+    ticker = Thread(target=tick, daemon=True)
+    if sys.stderr is not None and sys.stderr.isatty():
+        ticker.start()
+    try:
+        yield
+    finally:
+        done.set()
+        if ticker.ident is not None:
+            ticker.join()
 
 
 def _with_system(frame: Frame, truth: Truth | None, model: str | None) -> tuple[pl.LazyFrame, str]:
