@@ -1168,6 +1168,16 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             "queries=: differences makes a column 'share': rename that of the text",
         ),
         Refusal(
+            "compare_segments by a column 'shrunken'",
+            lambda: rf.stats.compare_segments(
+                {"a": given(RUN), "b": given(RUN)},
+                "rr",
+                truth=given(TRUTH.with_columns(shrunken="user")),
+                by="shrunken",
+            ),
+            "column 'shrunken': compare_segments makes a column of this name: rename it",
+        ),
+        Refusal(
             "a number in percent, explained",
             lambda: rf.explain(38.12, "ndcg@2", given(RUN), truth=TRUTH),
             "metric 'ndcg@2': 38.12 is outside of its range, 0 to 1: pass 0.3812, if it is in percent",

@@ -955,11 +955,15 @@ def test_segments_are_those_of_summarize_and_of_compare(metrics):
 
 
 @pytest.mark.parametrize(
-    ("metric", "truth"),
-    [("gmap", PLACED), ("ap", PLACED.with_columns(country=pl.col("item") % 3))],
+    ("metric", "by", "truth"),
+    [
+        ("gmap", "country", PLACED),
+        ("ap", "place", PLACED.with_columns(place=pl.col("item") % 3)),
+        ("ap", "shrunken", PLACED.rename({"country": "shrunken"})),
+    ],
 )
-def test_differences_without_shrunken_ones_are_drawn(metric, truth):
-    chart = rf.plot.segments(RUN, metric, truth=truth, by="country", baseline="a")
+def test_differences_without_shrunken_ones_are_drawn(metric, by, truth):
+    chart = rf.plot.segments(RUN, metric, truth=truth, by=by, baseline="a")
     assert chart.data["value"].count() == 6
     assert "hollow" not in str(chart.title.subtitle)
 

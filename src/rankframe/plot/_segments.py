@@ -19,6 +19,7 @@ from rankframe.plot._call import Call
 from rankframe.plot._colors import Systems
 
 _MOST = 40  # segments of a readable chart
+_SHRUNKEN = "__rankframe_shrunken"
 _BEFORE = {"mean": " ", "difference": " in "}  # the name of a metric
 
 
@@ -153,7 +154,7 @@ def rows_of(
         value=drawn,
         low="ci_low",
         high="ci_high",
-        **{name: name for name in ("shrunken",) if name in numbers.columns},
+        **({"shrunken": _SHRUNKEN} if _SHRUNKEN in numbers.columns else {}),
     )
 
 
@@ -167,7 +168,8 @@ def _with_shrunken(
     except ValueError:  # such as users of several segments, or a metric without values of users
         return rows
     keys = [*call.groups, "metric"]
-    return rows.join(tested.select(*keys, "shrunken"), on=keys, how="left", maintain_order="left")
+    tested = tested.select(*keys, pl.col("shrunken").alias(_SHRUNKEN))
+    return rows.join(tested, on=keys, how="left", maintain_order="left")
 
 
 def _has_shrunken(table: pl.DataFrame) -> bool:
