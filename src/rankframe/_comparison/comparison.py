@@ -16,6 +16,7 @@ from rankframe import _sizes
 from rankframe._comparison import (
     cautions,
     decision,
+    gate_power,
     margins,
     notes,
     numerals,
@@ -27,7 +28,7 @@ from rankframe._comparison import (
     unpaired,
 )
 from rankframe._comparison.notes import Note
-from rankframe._comparison.packages import gate_power, np, statistics
+from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Bound, Correction, Margin, Test, Trial
 from rankframe._evaluation import averages, ready_values
@@ -724,10 +725,10 @@ def _passes_of(
 ) -> str | None:
     """Note of a system that a gate leaves undecided how often an equal one passes."""
     beside = [within.get(name, nan) for name in (decision.P_BEYOND, decision.P_WITHIN)]
-    known = [p for p in beside if not isnan(p)]
-    if trial.undecided != "fail" or pair.human is not None or not known:
+    decides = [p for p in beside if not isnan(p)]
+    if trial.undecided != "fail" or pair.human is not None or not decides:
         return None
-    if decision.shows(min(known), trial.alpha / 2):
+    if decision.shows(min(decides), trial.alpha / 2):
         return None
     return notes.packed([gate_power.note_of(pair, trial, metric.traits)])
 

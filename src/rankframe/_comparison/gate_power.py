@@ -7,19 +7,18 @@ values, ties and skewness stay real (exponential tilting).
 from __future__ import annotations
 
 from math import ceil, inf, isfinite, sqrt
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from scipy import optimize
-
-from rankframe._comparison import decision, margins, notes, power_statistics, statistics
+from rankframe._comparison import decision, margins, notes
 from rankframe._comparison.decision import Estimate
 from rankframe._comparison.notes import Note
-from rankframe._comparison.power_statistics import Design
-from rankframe._comparison.statistics import Array, Below, Places, Rare
+from rankframe._comparison.packages import np, power_statistics, statistics
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import POWER, Bound, Trial
 from rankframe._request.labels import Traits
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Array, Places, Rare
 
 _DRAWS = 1000  # whose share has a standard error of at most 0.016
 _DRAWS_OF_A_STEP = 400  # of a search
@@ -52,28 +51,31 @@ class Equal(NamedTuple):
 
     def needed(self, power: float) -> int | None:
         """Return with how many users they pass so often, within 5%; None means too many."""
-        mean, design = self.chances @ self.surplus, Design(1 - self.trial.alpha, power)
+        mean, design = (
+            self.chances @ self.surplus,
+            power_statistics.Design(1 - self.trial.alpha, power),
+        )
         deviation = sqrt(self.chances @ (self.surplus - mean) ** 2)
-        found = power_statistics.needed_users(float(mean), deviation, design)
-        if found is None or found > _MOST_USERS:
+        number = power_statistics.needed_users(float(mean), deviation, design)
+        if number is None or number > _MOST_USERS:
             return None
-        if abs(self.passes(found) - power) > _NEAR:  # t alone does not decide
+        if abs(self.passes(number) - power) > _NEAR:  # t alone does not decide
 
             def suffices(observations: int) -> bool:
                 return self.passes(observations, _DRAWS_OF_A_STEP) >= power
 
-            low = found
+            low = number
             while low > 2 and suffices(low):
                 low //= 2
-            found = 2 * low
-            while not suffices(found):
-                low, found = found, 2 * found
-                if found > _MOST_USERS:
+            number = 2 * low
+            while not suffices(number):
+                low, number = number, 2 * number
+                if number > _MOST_USERS:
                     return None
-            while found - low > 1 + 0.03 * low:
-                middle = (low + found) // 2
-                low, found = (low, middle) if suffices(middle) else (middle, found)
-        return ceil(found * self.users / self.observations)
+            while number - low > 1 + 0.03 * low:
+                middle = (low + number) // 2
+                low, number = (low, middle) if suffices(middle) else (middle, number)
+        return ceil(number * self.users / self.observations)
 
     def p_within(self, counts: Places) -> Array:
         """Return the p-value of each row, which has the number of users in each cell."""
@@ -88,7 +90,7 @@ class Equal(NamedTuple):
         exact = np.ones(len(counts))
         if few.any():
             of_baseline, tail = _estimate(self.baseline, counts[few]), self.trial.alpha / 2
-            losers = Below(lost[few], number[few])
+            losers = statistics.Below(lost[few], number[few])
             exact[few] = margins.p_of_losers(losers, self.margin, of_baseline, self.width, tail)
         rare = _rare(self.surplus, counts, self.worst).p_above(0.0, self.worst)
         return np.where(few, exact, np.fmax(above, rare))
@@ -138,6 +140,8 @@ def note_of(pair: Pair, trial: Trial, traits: Traits) -> Note | None:
 
 def _tilted(gains: Array, weights: Array) -> Array:
     """Return the chances in proportion to weight · exp(slope · gain) whose mean gain is 0."""
+    from scipy import optimize
+
     scaled = gains / np.abs(gains).max()
 
     def chances(slope: float) -> Array:
@@ -188,4 +192,4 @@ def _rare(values: Array, counts: Places, least: float) -> Rare:
     others = (totals[:, -1] - totals[rows, far]) / (numbers[:, -1] - numbers[rows, far])
     above = numbers[rows, near] < numbers[:, -1]
     lower = np.where(above, 0, numbers[rows, far])
-    return Rare(Below(lower, numbers[:, -1]), np.where(above, mean, others))
+    return statistics.Rare(statistics.Below(lower, numbers[:, -1]), np.where(above, mean, others))

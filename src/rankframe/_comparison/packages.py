@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "always_valid",
-    "gate_power",
     "human_labels",
     "np",
     "overlapping_samples",
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from rankframe._comparison import (
         always_valid,
-        gate_power,
         human_labels,
         overlapping_samples,
         power_statistics,

@@ -12,6 +12,7 @@ import polars as pl
 
 from rankframe._comparison import (
     comparison,
+    gate_power,
     margins,
     notes,
     sentences,
@@ -21,7 +22,6 @@ from rankframe._comparison import (
 )
 from rankframe._comparison.notes import Note
 from rankframe._comparison.packages import (
-    gate_power,
     human_labels,
     np,
     power_statistics,
@@ -236,8 +236,8 @@ def plan_of(
         numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
         for row, pair in zip(numbers, paired.pairs, strict=True):
             row |= _numbers_of_gate(row, pair, trial, traits[pair.metric], design.power)
-        made = [{name: row[name] for name in schema} for row in numbers]
-        return paired.table(values.by[0], made, schema)
+        lines = [{name: row[name] for name in schema} for row in numbers]
+        return paired.table(values.by[0], lines, schema)
 
     return system_pairs.plan_of("power", values, schema, reduce)
 

@@ -531,14 +531,14 @@ class Below(NamedTuple):
 
     def p_above(self, mean: float | Array, amount: float | Array, least: float) -> Array:
         """Test whether the mean is above another: p < tail exactly where its bound is above."""
-        known = np.asarray((self.lower >= self.number) | (np.asarray(amount) <= least))
-        reach = np.where(known, 1.0, amount - np.asarray(least))
+        is_sure = np.asarray((self.lower >= self.number) | (np.asarray(amount) <= least))
+        reach = np.where(is_sure, 1.0, amount - np.asarray(least))
         share, others = (
             (amount - np.asarray(mean)) / reach,
-            np.where(known, 1, self.number - self.lower),
+            np.where(is_sure, 1, self.number - self.lower),
         )
         p = stats.beta.sf(share, self.lower + 1, others)  # pyright: ignore
-        return np.where(known, np.where(np.asarray(mean) < least, 0.0, 1.0), p)
+        return np.where(is_sure, np.where(np.asarray(mean) < least, 0.0, 1.0), p)
 
 
 def below(sample: Sample, amount: float) -> Below:
