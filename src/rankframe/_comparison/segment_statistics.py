@@ -90,7 +90,8 @@ def shrunken(of_segments: Estimate, confidence: float) -> tuple[Array, Array, Ar
 
 def spread_between(mean: Array, squares: Array, wanted: Array) -> Array:
     """Find the variance τ² at which Cochran's Q of means is each wanted value; 0 if Q is less."""
-    low, high = np.zeros_like(wanted), ((mean - mean.mean()) ** 2).sum() / wanted
+    low: Array = np.zeros_like(wanted)
+    high: Array = ((mean - mean.mean()) ** 2).sum() / wanted
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         weights = 1 / (squares + middle[:, None])

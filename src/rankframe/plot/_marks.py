@@ -151,7 +151,7 @@ def points_of(
 
 
 def hollow(base: alt.Chart) -> alt.Chart:
-    """Draw the outlines of points, which are above the filled ones."""
+    """Draw the outlines of points; filled ones above hide those in the same place."""
     look: dict[str, Any] = {"fill": BACKGROUND, "strokeWidth": 1.5, "opacity": 1}
     points: alt.Chart = base.mark_point(filled=False, size=30, **look)
     return points

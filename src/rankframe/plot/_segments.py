@@ -210,7 +210,7 @@ def layers_of(
     if _has_shrunken(table):
         hollow = _marks.hollow(base).transform_filter("isValid(datum.shrunken)")
         shape = _marks.shape_of(systems, legend=several)
-        layers.append(hollow.encode(x=alt.X("shrunken:Q", title=title), **shape))
+        layers.insert(1, hollow.encode(x=alt.X("shrunken:Q", title=title), **shape))
     if drawn == "difference":
         layers.insert(0, _marks.zero_line().encode(x=alt.XDatum(0)))
     return layers

@@ -256,8 +256,8 @@ def _changes(table: pl.DataFrame, domain: tuple[float, float]) -> Any:
         line.transform_filter("isValid(datum.ci_low)").encode(
             y=alt.Y("ci_low:Q", **y), y2="ci_high:Q"
         ),
-        point.transform_filter("isValid(datum.mean)").encode(y=alt.Y("mean:Q", **y)),
         hollow.transform_filter("isValid(datum.shrunken)").encode(y=alt.Y("shrunken:Q", **y)),
+        point.transform_filter("isValid(datum.mean)").encode(y=alt.Y("mean:Q", **y)),
         *_words_at_the_ends(),
         data=table,
     )
