@@ -1,5 +1,7 @@
 """Human labels correct a judge: ppi_py's numbers, the jackknife by hand, what is refused."""
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
@@ -212,6 +214,34 @@ def refused(match, human, verb=rf.compare, **options):
     with pytest.raises(ValueError, match=match) as caught:
         verb(runs, "ndcg@2", truth=judged, human=human, **options)
     return runs, judged, str(caught.value)
+
+
+def test_labels_of_a_pool_are_no_whole_truth():
+    """The judge's recall divides by relevant items below the pool, and that by humans does not."""
+    pairs = pl.DataFrame({"user": range(12)}).join(pl.DataFrame({"item": range(4)}), how="cross")
+    truth = pairs.with_columns(relevance=(pl.col("item") + pl.col("user")) % 2)
+    human = truth.filter(pl.col("item") < 2, pl.col("user") < 6)
+    run = pairs.filter(pl.col("item") < 2).with_columns(rank=pl.col("item") + 1)
+    with pytest.raises(
+        rf.RankingDataError, match="a relevant item in truth is not judged in human"
+    ):
+        rf.summarize(run, "recall@2", truth=truth, human=human)
+    pool = truth.filter(pl.col("item") < 2)
+    equal = rf.summarize(run, "recall@2", truth=pool, human=human).row(0, named=True)
+    assert (equal["mean"], equal["correction"]) == (1.0, 0.0)
+
+
+def test_users_without_a_list_are_in_a_random_sample():
+    run, human = RUN.filter(pl.col("user") < 20), JUDGE.head(12)
+    message = "20 of 40 users have no list, and none of the 12 users with human labels"
+    for verb in (rf.summarize, partial(rf.compare, baseline="a")):
+        frame = {"a": run, "b": run} if verb is not rf.summarize else run
+        with pytest.raises(rf.RankingDataError, match=message):
+            verb(frame, "dcg@1", truth=JUDGE, human=human, **DCG)
+        drawn = JUDGE.gather_every(3)
+        assert verb(frame, "dcg@1", truth=JUDGE, human=drawn, **DCG)["users_human"].item() == 14
+        served = verb(frame, "dcg@1", truth=JUDGE, human=human, users="both", undefined=0.0)
+        assert served["users_human"].item() == 12
 
 
 def test_what_is_checked_of_the_labels():

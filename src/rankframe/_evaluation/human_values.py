@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import comb
 from typing import cast
 
 import polars as pl
@@ -19,6 +20,8 @@ from rankframe.errors import Problem, RankingDataError, option, table_code
 #: Whether a user has human labels.
 LABELLED = f"{labels.PREFIX}labelled"
 _KNOWN = f"{labels.PREFIX}known"
+#: Of a random sample, below which it is none.
+_LEAST_CHANCE = 0.001
 
 
 def column_of(metric: str) -> str:
@@ -60,6 +63,7 @@ def with_human(values: Values, question: Question, human: Truth) -> Values:
         if has:
             missed = pl.coalesce(user_columns.MISSED, f"{user_columns.MISSED}_right")
             both = both.with_columns(missed.alias(user_columns.MISSED))
+            _check_served(both, values.user)
         return both.select(list(schema))
 
     return values._replace(rows=values.rows.map_batches(joined, schema=schema), has_human=True)
@@ -132,7 +136,8 @@ def _with_groups(human: pl.LazyFrame, question: Question, user: str) -> pl.LazyF
 def _check_depth(values: Values, of_human: Values) -> None:
     """Check that no item of a list, down to the cut-off of the metrics, is judged by one alone.
 
-    An item without a row is judged as well in a truth of relevant items alone.
+    Nor any relevant item, of which ideals and divisors are made. An item without a row is judged as
+    well in a truth of relevant items alone.
     """
     judge = values.source
     both = [
@@ -161,6 +166,32 @@ def _check_depth(values: Values, of_human: Values) -> None:
                 f"Offending row: {rules.format_row(row)}"
             )
             raise RankingDataError(msg)
+        wanted = first.filter(pl.col("relevance") > 0).join(second, on=keys, how="semi")
+        if not (row := wanted.join(second, on=on, how="anti").sort(on).head(1)).is_empty():
+            msg = (
+                f"human: a relevant item in {names[0]} is not judged in {names[1]}: judge it, or "
+                "keep in both tables the pairs of one pool, such as the first 10 of all systems. "
+                f"Offending row: {rules.format_row(row)}"
+            )
+            raise RankingDataError(msg)
+
+
+def _check_served(rows: pl.DataFrame, user: str) -> None:
+    """Check that users without a list are among those with human labels, if there are many."""
+    is_labelled, is_missed = pl.col(LABELLED).any(), pl.col(user_columns.MISSED).all()
+    users = rows.group_by(user).agg(is_labelled, is_missed)
+    drawn = users.filter(LABELLED)
+    missed = int(users[user_columns.MISSED].sum())
+    if drawn[user_columns.MISSED].any() or not missed:
+        return
+    # the chance that a random sample has none of them
+    if comb(users.height - missed, drawn.height) < _LEAST_CHANCE * comb(users.height, drawn.height):
+        msg = (
+            f"human: {missed} of {users.height} users have no list, and none of the {drawn.height} "
+            "users with human labels: this is no random sample of all users: label items of such "
+            f"users, too, or leave them out: {option('users', 'both')}"
+        )
+        raise RankingDataError(Problem(msg))
 
 
 def _check_counted(alone: pl.DataFrame, values: Values) -> None:
