@@ -46,7 +46,7 @@ GROUPS_LEFT_OUT = 50
 # draws or signs, which take at most 16 bytes each (67 MB) for any number of resamples, and permuted
 # values of segments, which are in memory at a time.
 CELLS_RESAMPLED, CELLS_TESTED, CELLS_RANDOM, CELLS_PERMUTED = 2**24, 2**20, 2**22, 2**18
-# Counters of so many drawn users stay in the processor's cache: to count takes 0.35 of the time.
+# Counters of so many drawn users stay in the cache: to count 20,000 users takes 0.35 of the time.
 CELLS_COUNTED = 2**16
 # More values to permute take too long: 10,000 users with 10,000 resamples take a few seconds. So
 # many permutations are the fewest.
