@@ -62,11 +62,15 @@ def calls_of(path: Path) -> dict[str, dict[str, Any]]:
 
 def _gates(keys: dict[str, Any]) -> dict[str, list[Any]]:
     """Return what the metrics of each gate must keep; the file has metrics and a margin for all."""
-    read: dict[str, list[Any]] = {"metrics": [], "margin": [], "at_least": [], "at_most": []}
+    read: dict[str, Any] = {"metrics": [], "margin": [], "at_least": [], "at_most": []}
+    made: dict[str, Any] = {"primary": None, "guardrails": []}
     for place, gate in enumerate(_list_of(keys["gates"])):
         where = f"gates[{place}]"
         own = cast("dict[str, Any]", _checked(where, gate, dict))
-        _check_keys(f"{where}.", own, read)
+        _check_keys(f"{where}.", own, [*read, *made])
+        if own.keys() & made:
+            made = _launch(where, own, alone=len(_list_of(keys["gates"])) == 1)
+            continue
         bounds = {name: amount for name, amount in own.items() if name != "metrics"}
         for name, amount in bounds.items():
             is_share = name == "margin" and isinstance(amount, str)
@@ -85,7 +89,22 @@ def _gates(keys: dict[str, Any]) -> dict[str, list[Any]]:
             _check_bounds(metrics, bounds)
         except ValueError as error:
             raise ValueError(Problem(f"{where}: {errors.marked(error)}")) from None
-    return read
+    return read | made
+
+
+def _launch(where: str, own: dict[str, Any], *, alone: bool) -> dict[str, Any]:
+    """Return the primary metric and the guardrails of the only gate of a file."""
+    if other := next((name for name in own if name not in ("primary", "guardrails")), None):
+        msg = f"{where}.{other}: primary and guardrails name their metrics: leave it out"
+        raise ValueError(msg)
+    if not alone:
+        msg = f"{where}.primary: it decides alone: leave out the other gates of the file"
+        raise ValueError(msg)
+    primary = _checked(f"{where}.primary", own.get("primary"), str)
+    guardrails = cast(
+        "dict[str, Any]", _checked(f"{where}.guardrails", own.get("guardrails", {}), dict)
+    )
+    return {"primary": primary, "guardrails": [*guardrails.items()]}
 
 
 def _check_bounds(metrics: list[str], bounds: dict[str, Any]) -> None:

@@ -42,6 +42,7 @@ with imported_when_used():
         differences,
         floors,
         gate,
+        launch,
         notes,
         numerals,
         pair_tests,
@@ -483,6 +484,9 @@ def _gated(arguments: argparse.Namespace) -> tuple[list[RequestedMetric], dict[s
     """Read the metrics of a gate, what they must keep, and whether systems are compared."""
     bounds = options.bounds_of(arguments)
     named: list[str] = []
+    if arguments.primary is not None:
+        arguments.primary = options.names_of([arguments.primary])[0]
+        named.append(arguments.primary)
     for bound in bounds.values():
         named += bound if isinstance(bound, dict) else []
     names = options.names_of(_comparable(trec.spelled_out(arguments.metrics, arguments.preset)))
@@ -495,7 +499,8 @@ def _gated(arguments: argparse.Namespace) -> tuple[list[RequestedMetric], dict[s
         without = [name for name, better in directions.items() if better is None]
         _print_skipped(without, "gated, as neither direction is better")
         requested = [metric for metric in requested if metric.name not in without]
-    compares = arguments.baseline is not None or "margin" in bounds or not bounds
+    compares = any(x is not None for x in (arguments.baseline, arguments.primary))
+    compares = compares or not bounds or not bounds.keys() <= {*floors.OPTIONS}
     return requested, {"margin": None, **bounds}, compares
 
 
@@ -504,6 +509,8 @@ def _exit_code(result: pl.DataFrame, by: Sequence[str]) -> int:
     gated = result.drop_nulls("passed").sort("passed", descending=True, maintain_order=True)
     for row in gated.iter_rows(named=True):
         text_tables.print_error(_why(row, by))
+    if (made := gated.filter(pl.col("metric") == launch.DECISION)).height:
+        gated = made  # it joins the others
     if gated["why"].str.contains("^(no interval|cannot be judged)").any():
         return 2
     return int(not gated["passed"].all())
@@ -804,7 +811,14 @@ def _check_metrics(command: str, call: argparse.Namespace) -> None:
     requested, bounds, compares = _gated(call)
     amounts = {name: bounds.get(name) for name in floors.OPTIONS}
     rules = {"interval": call.interval, "compares": compares}
-    gate.rules_and_floors(requested, bounds["margin"], amounts, call.undecided, **rules)
+    others = {"margin": bounds["margin"], **amounts}
+    guardrails = bounds.get("guardrails")
+    made = launch.launch_of(call.primary, guardrails, None, paired=True, others=others)
+    if made is None:
+        gate.rules_and_floors(requested, bounds["margin"], amounts, call.undecided, **rules)
+    else:
+        launch.check_metrics(made, requested)
+        gate.rules_and_floors(requested, made.margins, amounts, "pass", **rules)
 
 
 #: The function of each command; ``options`` has its options.

@@ -98,7 +98,8 @@ _NO_KEYS = ("help", "metrics", "json", "details", "form", "per_query", "at_least
 
 def actions_of(name: str) -> dict[str, argparse.Action]:
     """Return the options of a command that may be keys of a configuration file."""
-    no_keys = (*_NO_KEYS, "run", "truth", {"report": "out", "gate": "margin"}.get(name))
+    own = {"report": ("out",), "gate": ("margin", "primary", "guardrails")}.get(name, ())
+    no_keys = (*_NO_KEYS, "run", "truth", *own)
     actions = parser_of_command(name)._actions  # pyright: ignore
     named = {action.dest: action for action in actions if action.option_strings}
     return {option: action for option, action in named.items() if option not in no_keys}
@@ -302,8 +303,9 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
     _add_repeated(bounds, "--systems", "SYSTEM", "fail if it did not come; repeat for more")
     baseline = "compare with this system (default: the first run, unless there are floors alone)"
     _add_systems(ask, baseline, "decision")
-    names = [name for name in _TEST if name not in ("margin", "primary", "over")]
-    _add_test(ask, names, test=(get_args(GateTest), "the test"))
+    names = [name for name in _TEST if name not in ("margin", "over")]
+    primary = "ship if this metric is better and no guardrail is worse: one decision per system"
+    _add_test(ask, names, test=(get_args(GateTest), "the test"), primary=("LABEL", primary))
     _add_conventions(ask, average=False)
     _add_provenance(_add_output(ask))
     _add_files(ask, _WITH_HUMAN)
@@ -312,6 +314,7 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
 #: What a metric must keep, each a number of all metrics or of one.
 _BOUNDS = {
     "--margin": "the accepted loss, or a share of the baseline such as 1%%",
+    "--guardrails": "the accepted loss beside --primary",
     "--at-least": "fail a mean below X, of every system; one run is enough",
     "--at-most": "fail a mean above X",
 }

@@ -728,6 +728,8 @@ def _passes_of(
     decides = [p for p in beside if not isnan(p)]
     if trial.undecided != "fail" or pair.human is not None or not decides:
         return None
+    if not trial.margins[pair.metric].size:  # of a primary metric, which must be better
+        return None
     if decision.shows(min(decides), trial.alpha / 2):
         return None
     return notes.packed([gate_power.note_of(pair, trial, metric.traits)])

@@ -20,13 +20,18 @@ from rankframe._comparison import (
     summaries,
     trials,
 )
+from rankframe._comparison import (
+    launch as launches,
+)
 from rankframe._comparison.floors import Floor
+from rankframe._comparison.launch import Launch
 from rankframe._comparison.packages import statistics
 from rankframe._comparison.trials import (
     Bound,
     Correction,
     GateTest,
     Margin,
+    Size,
     Trial,
     Undecided,
 )
@@ -52,6 +57,9 @@ def gate(
     by: str | Sequence[str] = (),
     baseline: object = None,
     margin: Margin | None = None,
+    primary: str | None = None,
+    guardrails: Mapping[str, Size] | None = None,
+    ratio: Mapping[Any, float] | None = None,
     at_least: float | Mapping[str, float] | None = None,
     at_most: float | Mapping[str, float] | None = None,
     interval: bool = False,
@@ -98,6 +106,18 @@ def gate(
         the baseline's values such as ``"1%"`` (with ``test="t"``): one for all metrics, or a
         mapping such as ``{"ndcg@10": 0.01}``; metrics missing from the mapping have 0, or are not
         compared if they have a floor. Floors without ``baseline`` and ``margin`` compare nothing.
+    primary
+        The metric that must be better, by the two-sided test of ``compare``. Then one row with
+        ``metric`` "decision" is above those of each system and segment. Replaces ``margin``, floors
+        and ``undecided``; without ``*metrics``, it and ``guardrails`` are the metrics.
+    guardrails
+        Metrics that must not be worse, and the accepted loss > 0 of each, as in ``margin``:
+        ``{"recall@100": 0.01, "rr": "5%"}``. Metrics of all lists, such as coverage, have no
+        interval of a difference, and are refused.
+    ratio
+        With ``paired=False``, the planned shares of users: ``{"old": 1, "new": 1}``. Where numbers
+        of users (or clusters) with a list contradict them, p < 0.001 in the exact binomial test,
+        nothing can be judged. Without it, ``note`` names unequal numbers.
     at_least
         A floor: the least accepted mean of every system, the baseline included, such as 0.9, or a
         mapping such as ``{"recall@3": 0.9}``. The mean itself is compared. Floors need no baseline,
@@ -155,7 +175,9 @@ def gate(
         interval ``ci_low`` to ``ci_high`` of the difference or, with ``interval``, the mean;
         ``passed`` (Boolean, never null), and ``why``, which begins with "worse", "not worse",
         "undecided", "no interval", "cannot be judged", or for a floor "too low", "high enough",
-        "too high" or "low enough", and says what decided.
+        "too high" or "low enough", and says what decided. With ``primary``, ``why`` of a decision
+        begins with "ship", "hold", "stop" or "cannot be judged", and names the metric that decides;
+        ``passed`` is true for "ship" alone.
 
     Raises
     ------
@@ -183,6 +205,12 @@ def gate(
     all decisions of the call, so all systems as good as the baseline pass with probability 0.975 or
     more. Without a margin it is that of ``compare``. Where all users differ by the same amount,
     there is no interval, and the exact test of ``compare`` decides.
+
+    A decision is "stop" if the primary metric is worse, or a guardrail by more than its margin;
+    else "cannot be judged" if one of them has no test; "ship" if the primary metric is better and
+    no guardrail is worse by its margin or more; else "hold". The primary metric is tested at
+    1 − confidence, each guardrail one-sided at half of it. As all must hold, there is no correction
+    for several metrics, nor for several systems or segments: each is decided by itself.
 
     A margin of ``"1%"`` is tested as in ``compare``; the column ``margin`` has the share of the
     baseline's mean. Without a test, as with no users or one, nothing is known, and a system fails,
@@ -212,6 +240,11 @@ def gate(
     >>> floor.select("mean", "passed", "why").row(0)
     (0.5, False, 'too low: the mean is 0.5, below 0.9')
     """
+    others = {"margin": margin, "at_least": at_least, "at_most": at_most}
+    others["undecided"] = None if undecided == "fail" else undecided
+    launch = launches.launch_of(primary, guardrails, ratio, paired=paired, others=others)
+    if launch is not None:
+        margin, metrics = launch.margins, metrics or (*launch.margins,)
     trial = Trial(
         *(baseline, test, correction, confidence, None, None, resamples, seed, cluster, total),
         paired=paired,
@@ -241,6 +274,7 @@ def gate(
         interval=interval,
         undecided=undecided,
         presence=presence,
+        launch=launch,
     )
     return summaries.described(frame, question, describe, human=human)
 
@@ -257,13 +291,16 @@ def _decisions(
     interval: bool,
     undecided: Undecided,
     presence: _Presence,
+    launch: Launch | None,
 ) -> pl.LazyFrame:
     """Decide by the margin and the floors of each metric."""
+    if launch is not None:
+        launches.check_metrics(launch, values.all_requested)
     rules, floored = rules_and_floors(
         values.all_requested,
         margin,
         amounts,
-        undecided,
+        undecided if launch is None else "pass",  # the primary metric has no margin
         interval=interval,
         compares=trial.needed_by is not None,
     )
@@ -272,6 +309,8 @@ def _decisions(
     if floored:
         _check_floors(trial, compares=bool(rules), interval=interval)
     added: dict[str, Any] = ({"margin": pl.Float64} if rules else {}) | _DECIDED
+    if launch is not None:
+        added[decision.OUTCOME] = pl.String
     summaries.result_schema("gate", values, added)
     parts: list[pl.LazyFrame] = []
     if rules:
@@ -287,6 +326,7 @@ def _decisions(
         floor=next(iter(floored), None),
         directions=pair_tests.directions_of(values.requested),
         columns=[*schema, *added],
+        primary=None if launch is None else launch.primary,
     )
     decided = both.map_batches(decide, schema=schema | added)
     if values.joined is not None or presence.systems is not None:
@@ -297,6 +337,8 @@ def _decisions(
         facts = _lists_of_groups(values, total=trial.total)
         decided = pl.concat([decided, facts], how="diagonal")
         decided = decided.map_batches(check, schema=schema | added)
+    if launch is not None:
+        decided = launches.decided(decided, values, launch, trial)
     of_floors = [name for name in floors.OPTIONS if amounts[name] is not None]
     human = [*summaries.HUMAN] * values.has_human
     columns = ["baseline"] * bool(rules) + ["users", *human, "num_left_out"]
@@ -467,6 +509,9 @@ def _unjudged(table: pl.DataFrame, values: Values) -> pl.DataFrame:
 
 
 def _failed(table: pl.DataFrame, own: pl.Expr, why: str) -> pl.DataFrame:
+    if decision.OUTCOME in table.columns:
+        outcome = pl.when(own).then(pl.lit("untested")).otherwise(decision.OUTCOME)
+        table = table.with_columns(outcome.alias(decision.OUTCOME))
     return table.with_columns(
         passed=pl.when(own).then(pl.lit(value=False)).otherwise("passed"),
         why=pl.when(own).then(pl.lit(why)).otherwise("why"),
@@ -548,6 +593,7 @@ def _with_decisions(
     floor: Floor | None,
     directions: Mapping[str, bool | None],
     columns: Sequence[str],
+    primary: str | None = None,
 ) -> pl.DataFrame:
     """Decide the rows of margins, and those of floors, as the ``floor`` of the call does."""
     correction, after = trial.correction, ""
@@ -565,6 +611,10 @@ def _with_decisions(
         after = f" after {sentences.CORRECTIONS[correction]} for {number} decisions"
     rows = table.to_dicts()
     cases = [_case_of(row, trial, floor, directions) for row in rows]
+    cases = [
+        case._replace(words=("worse", "better")) if case and row["metric"] == primary else case
+        for row, case in zip(rows, cases, strict=True)
+    ]
     for row, case in zip(rows, cases, strict=True):
         if case is not None and case.where and row[decision.P_BEYOND] is None:
             row[decision.P_BEYOND] = float(not case.beyond)  # the interval of the test decides
@@ -583,6 +633,7 @@ def _with_decisions(
         pl.Series("margin", sizes, pl.Float64),
         pl.Series("passed", passed, pl.Boolean),
         pl.Series("why", why, pl.String),
+        outcomes.to_series().alias(decision.OUTCOME),
     )
     lost = notes.noted(pl.when(~pl.col("passed")).then(decision.LOST), first=True)
     return table.with_columns(lost).select(columns)

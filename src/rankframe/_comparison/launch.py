@@ -1,0 +1,222 @@
+"""Joins the outcomes of a primary metric and its guardrails to one decision per system."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import polars as pl
+
+from rankframe._comparison import comparison, decision, notes, trials
+from rankframe._comparison.trials import Size, Trial
+from rankframe._evaluation import user_columns
+from rankframe._evaluation.values import Values
+from rankframe._request import keywords, labels
+from rankframe._request.labels import RequestedMetric
+from rankframe.errors import Problem, option
+
+#: The value of ``metric`` in rows of a decision, and the p-value that rejects planned shares.
+DECISION, MISMATCH = "decision", 0.001
+_COUNT = f"{labels.PREFIX}users_of_group"
+
+
+class Launch(NamedTuple):
+    """The metric that must be better, the accepted losses of others, and planned shares."""
+
+    primary: str
+    guardrails: Mapping[str, Size]
+    ratio: Mapping[Any, float] | None = None
+
+    @property
+    def margins(self) -> dict[str, Size]:
+        """The margin of each metric: within one of 0, a system is better."""
+        return {self.primary: 0.0, **self.guardrails}
+
+
+def launch_of(
+    primary: str | None,
+    guardrails: Mapping[str, Size] | None,
+    ratio: Mapping[Any, float] | None,
+    *,
+    paired: bool,
+    others: Mapping[str, object],
+) -> Launch | None:
+    """Read a launch; ``others`` are the options that it replaces."""
+    given = {"guardrails": guardrails, "ratio": ratio}
+    lone = next((name for name, value in given.items() if value is not None), None)
+    if primary is None and lone is None:
+        return None
+    lost = next((name for name, value in others.items() if value is not None), None)
+    msg = ""
+    if primary is None:
+        msg = (
+            f"{option(str(lone))} without a primary metric: name the one that must be better, "
+            f"such as {option('primary', 'ndcg@10')}"
+        )
+    elif lost is not None:
+        msg = (
+            f"{option(lost, others[lost])} with {option('primary')}, which must be better, beside "
+            f"{option('guardrails')}, which have the margins: leave out {option(lost)}"
+        )
+    elif ratio is not None and paired:
+        msg = (
+            f"{option('ratio')} is of different users: leave it out, or pass "
+            f"{option('paired', value=False)}"
+        )
+    if msg:
+        raise ValueError(Problem(msg))
+    for name, value in given.items():
+        if not isinstance(cast("object", value), Mapping | None):
+            msg = f"{option(name)} must be a mapping of names, not {value!r}"
+            raise TypeError(Problem(msg))
+    launch = Launch(cast("str", primary), dict(guardrails or {}), ratio)
+    for name, size in launch.guardrails.items():
+        if (bound := trials.bound_of(size)) is None or bound.size <= 0 or name == primary:
+            found = "is primary, too" if name == primary else f"is {size!r}"
+            msg = f"guardrail {name!r} {found}: name the loss > 0 that another metric may have"
+            raise ValueError(msg)
+    for name, share in (ratio or {}).items():
+        if not (keywords.is_number(share) and 0 < share < float("inf")):
+            msg = f"ratio of {name!r} must be a number > 0, not {share!r}"
+            raise ValueError(msg)
+    return launch
+
+
+def check_metrics(launch: Launch, requested: Sequence[RequestedMetric]) -> None:
+    """Check that each metric has a part in the decision, and an interval of its difference."""
+    names = [metric.name for metric in requested]
+    comparison.check_names("primary", [launch.primary], names)
+    comparison.check_names("guardrails", launch.guardrails, names)
+    for metric in requested:
+        own = "primary" if metric.name == launch.primary else "guardrails"
+        if metric.name not in launch.margins:
+            msg = f"metric {metric.name!r} is neither primary nor a guardrail: leave it out"
+            raise ValueError(msg)
+        if metric.is_of_all_lists:
+            floor = option("at_least", {metric.name: 0.5})
+            msg = (
+                f"{own}: metric {metric.name!r} is one number of all lists, which has no interval "
+                f"of a difference: leave it out, and give it a floor in a call of its own: {floor}"
+            )
+            raise ValueError(Problem(msg))
+
+
+def decision_of(outcomes: Collection[str]) -> str:
+    """Join the outcomes of all metrics, each by its own margin, which is 0 of the primary one."""
+    if "worse" in outcomes:
+        return "stop"
+    if "untested" in outcomes:
+        return "cannot be judged"
+    return "ship" if {*outcomes} == {"not worse"} else "hold"
+
+
+def decided(rows: pl.LazyFrame, values: Values, launch: Launch, trial: Trial) -> pl.LazyFrame:
+    """Put a row with the decision above those of each system and segment."""
+    schema = rows.collect_schema()
+    if not trial.paired:
+        rows = pl.concat([rows, _users_of(values, total=trial.total)], how="diagonal")
+
+    def join(table: pl.DataFrame) -> pl.DataFrame:
+        counts: dict[tuple[Any, ...], int] = {}
+        if not trial.paired:
+            of_groups = table.filter(pl.col(_COUNT).is_not_null())
+            counts = {row[:-1]: row[-1] for row in of_groups.select(*values.by, _COUNT).rows()}
+            table = table.filter(pl.col(_COUNT).is_null()).drop(_COUNT)
+        groups = table.partition_by(values.by, maintain_order=True)
+        parts = [
+            part for group in groups for part in _joined(group, values.by, counts, launch, trial)
+        ]
+        return pl.concat(parts) if parts else table
+
+    return rows.map_batches(join, schema=schema)
+
+
+def _users_of(values: Values, *, total: bool) -> pl.LazyFrame:
+    """Count the users of each group who have a list, or their clusters."""
+    rows, unit = values.rows, pl.col(values.cluster or values.user)
+    if user_columns.MISSED in rows.collect_schema():
+        rows = rows.filter(~pl.col(user_columns.MISSED).fill_null(value=False))
+    count = unit.n_unique().cast(pl.Int64).alias(_COUNT)
+    groups = [values.by, values.by[:1]] if total else [values.by]
+    return pl.concat([rows.group_by(by).agg(count) for by in groups], how="diagonal")
+
+
+def _joined(
+    group: pl.DataFrame,
+    by: Sequence[str],
+    counts: Mapping[tuple[Any, ...], int],
+    launch: Launch,
+    trial: Trial,
+) -> Iterator[pl.DataFrame]:
+    """Return the row of a decision, and the rows that it joins."""
+    first = group.row(0, named=True)
+    rows = {row["metric"]: row for row in group.iter_rows(named=True)}
+    outcomes = {name: row[decision.OUTCOME] or "untested" for name, row in rows.items()}
+    word = decision_of([*outcomes.values()])
+    why, said = f"{word}: {_reason(word, outcomes, rows, launch, trial)}", None
+    if counts and first["baseline"] is not None:
+        names = first["baseline"], first[by[0]]
+        sizes = [counts.get((name, *(first[key] for key in by[1:])), 0) for name in names]
+        if launch.ratio is not None and (mismatch := _mismatch(names, sizes, launch.ratio)):
+            word, why = "cannot be judged", f"cannot be judged: {mismatch}"
+        elif launch.ratio is None and sizes[0] != sizes[1]:
+            of_names = zip(names, sizes, strict=True)
+            said = notes.note("unequal", sizes=" and ".join(f"{n:,} of {x}" for x, n in of_names))
+    row = dict.fromkeys(group.columns) | {name: first[name] for name in (*by, "baseline")}
+    row |= {"metric": DECISION, "passed": word == "ship", "why": why, "note": notes.packed([said])}
+    yield pl.DataFrame([row], schema=group.schema)
+    yield group
+
+
+def _reason(
+    word: str,
+    outcomes: Mapping[str, str],
+    rows: Mapping[str, Mapping[str, Any]],
+    launch: Launch,
+    trial: Trial,
+) -> str:
+    """Say in one sentence which metric decides."""
+    primary, alpha = launch.primary, f"{trial.alpha:.4g}"
+    if word == "ship":
+        said = f"{primary} is better at {alpha}"
+        if launch.guardrails:
+            others = ", ".join(launch.guardrails)
+            said += (
+                f", and not worse by its margin at {trial.alpha / 2:.4g}, one-sided, is {others}"
+            )
+            said += ": all must hold, so nothing is corrected"
+        return said
+    wanted = {"stop": "worse", "cannot be judged": "untested"}.get(word)
+    ordered = sorted(outcomes, key=lambda name: name != primary)
+    name = next(
+        x for x in ordered if (outcomes[x] == wanted if wanted else outcomes[x] != "not worse")
+    )
+    if wanted == "untested":
+        return f"{name}: {rows[name]['why'].removeprefix('cannot be judged: ')}"
+    if wanted is None:
+        shown = "" if name == primary else f"{primary} is better, but "
+        return f"{shown}{name} is {outcomes[name]}: {rows[name]['why'].partition(': ')[2]}"
+    if name == primary:
+        return f"{name} is worse at {alpha}"
+    return f"{name} is worse by more than its margin of {launch.guardrails[name]}"
+
+
+def _mismatch(names: Sequence[Any], sizes: Sequence[int], ratio: Mapping[Any, float]) -> str | None:
+    """Test planned shares by the exact binomial test, with the doubled tail."""
+    from scipy import special
+
+    if absent := [name for name in names if name not in ratio]:
+        msg = f"ratio: no share of {absent[0]!r}: name each system, such as {{{absent[0]!r}: 1}}"
+        raise ValueError(msg)
+    share = ratio[names[0]] / (ratio[names[0]] + ratio[names[1]])
+    number = sum(sizes)
+    below, above = special.bdtr(sizes[0], number, share), special.bdtrc(sizes[0] - 1, number, share)
+    p = min(1.0, 2 * min(below, above if sizes[0] else 1.0))
+    if not decision.shows(p, MISMATCH):
+        return None
+    planned = ", ".join(
+        f"{number * part:,.6g} of {name}"
+        for name, part in zip(names, (share, 1 - share), strict=True)
+    )
+    found = ", ".join(f"{size:,} of {name}" for name, size in zip(names, sizes, strict=True))
+    return f"sample-ratio mismatch: {found} came, where {planned} are planned (p = {p:.2g})"

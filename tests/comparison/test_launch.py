@@ -1,0 +1,182 @@
+"""One decision from a primary metric and its guardrails."""
+
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from rankframe._command.main import main
+from rankframe._comparison import launch
+
+USERS = 400
+TRUTH = pl.DataFrame({"user": range(USERS), "item": "a"})
+RANDOM = np.random.default_rng(5)
+OLD = RANDOM.integers(1, 4, USERS)
+RANKS = {
+    "old": OLD,
+    "better": np.maximum(1, OLD - RANDOM.integers(0, 2, USERS)),
+    "like": RANDOM.permutation(OLD),
+    "lossy": np.where(np.arange(USERS) < 60, 9, 1),
+}
+RUNS = {name: TRUTH.with_columns(rank=pl.Series(ranks)) for name, ranks in RANKS.items()}
+LAUNCH = {"primary": "rr", "guardrails": {"hit@3": 0.05}}
+
+
+def words(why):
+    return [text.partition(": ")[0] for text in why]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_truth_table(number):
+    outcomes = ("worse", "not worse", "undecided", "identical", "untested")
+    for primary, *guardrails in product(outcomes, repeat=number + 1):
+        every = [primary, *guardrails]
+        if any(outcome == "worse" for outcome in every):
+            expected = "stop"
+        elif any(outcome == "untested" for outcome in every):
+            expected = "cannot be judged"
+        elif primary == "not worse" and all(outcome == "not worse" for outcome in guardrails):
+            expected = "ship"
+        else:
+            expected = "hold"
+        assert launch.decision_of(every) == expected, every
+
+
+def test_a_decision_joins_the_rows_below_it():
+    got = rf.gate(RUNS, truth=TRUTH, **LAUNCH)
+    decided = got.filter(metric="decision")
+    assert dict(zip(decided["model"], words(decided["why"]), strict=True)) == {
+        "better": "ship",
+        "like": "hold",
+        "lossy": "stop",
+    }
+    assert decided["passed"].to_list() == [True, False, False]
+    assert decided["why"].to_list() == [
+        "ship: rr is better at 0.05, and not worse by its margin at 0.025, one-sided, is hit@3: "
+        "all must hold, so nothing is corrected",
+        "hold: rr is undecided: 0 in interval",
+        "stop: hit@3 is worse by more than its margin of 0.05",
+    ]
+    assert got["metric"].to_list() == ["decision", "rr", "hit@3"] * 3
+    alone = rf.gate(RUNS, "hit@3", truth=TRUTH, margin=0.05)  # a guardrail is a gate of its own
+    assert_frame_equal(got.filter(metric="hit@3"), alone)
+    compared = rf.compare(RUNS, "rr", truth=TRUTH, baseline="old", correction=None)
+    primary = got.filter(metric="rr")
+    assert (
+        words(primary["why"]) == compared.filter(pl.col("baseline") == "old")["verdict"].to_list()
+    )
+    lazy = {name: run.lazy() for name, run in RUNS.items()}
+    assert_frame_equal(rf.gate(lazy, truth=TRUTH.lazy(), **LAUNCH).collect(), got)
+
+
+def test_missed_users_and_no_common_users_cannot_be_judged():
+    few = RUNS | {"better": RUNS["better"].head(300), "like": RUNS["like"].head(0)}
+    got = rf.gate(few, truth=TRUTH, users="truth", **LAUNCH).filter(metric="decision")
+    why = dict(got.select("model", "why").rows())
+    assert why["better"].startswith("cannot be judged: rr: too many missed: 100 of 400 users")
+    apart = {"old": RUNS["old"].head(200), "better": RUNS["better"].tail(200)}
+    got = rf.gate(apart, truth=TRUTH, most_missed=None, **LAUNCH).filter(metric="decision")
+    assert words(got["why"]) == ["cannot be judged"]
+    got = rf.gate(RUNS, truth=TRUTH, systems=["better", "next"], **LAUNCH)
+    got = got.filter(metric="decision", model="next")
+    assert got["why"].item().startswith("cannot be judged: rr: no list of 'next'")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "word"),
+    [
+        (None, "ship"),
+        ({"old": 1, "better": 1}, "cannot be judged"),
+        ({"old": 1, "better": 2}, "ship"),
+    ],
+)
+def test_planned_shares_of_users_are_tested(ratio, word):
+    ranks = {"old": np.tile([2, 3, 3], 50), "better": np.tile([1, 1, 2], 100)}
+    runs, start = {}, 0
+    for name, of_users in ranks.items():
+        users = range(start, start := start + len(of_users))
+        runs[name] = pl.DataFrame({"user": users, "item": "a", "rank": of_users})
+    truth = pl.DataFrame({"user": range(start), "item": "a"})
+    options = {"paired": False, "most_missed": None, "primary": "rr", "ratio": ratio}
+    got = rf.gate(runs, truth=truth, **options).filter(metric="decision")["why"].item()
+    assert words([got]) == [word]
+    if word != "ship":
+        assert "150 of old and 300 of better have a list, not 225 of old and 225 of better" in got
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"margin": 0.1}, "margin=0.1 with primary=.*leave out margin="),
+        ({"at_least": 0.1}, "at_least=0.1 with primary=.*leave out at_least="),
+        ({"undecided": "pass"}, "undecided='pass' with primary="),
+        ({"primary": None}, "guardrails= without a primary metric.*primary='ndcg@10'"),
+        ({"ratio": {"old": 1}}, "ratio= is of different users: leave it out, or pass paired=False"),
+        ({"ratio": {"old": 0}, "paired": False}, "ratio of 'old' must be a number > 0, not 0"),
+        ({"ratio": {"old": 1}, "paired": False}, "ratio: no share of 'better': name each system"),
+        ({"guardrails": 3}, "guardrails= must be a mapping of names, not 3"),
+        ({"guardrails": {"hit@3": 0}}, "guardrail 'hit@3' is 0: name the loss > 0"),
+        ({"guardrails": {"rr": 0.1}}, "guardrail 'rr' is primary, too"),
+        (
+            {"guardrails": {"coverage(of=shown,count=true)@10": "5%"}},
+            "guardrails: metric 'coverage.*' is one number of all lists.*a call of its own: at_least=",
+        ),
+    ],
+)
+def test_options_that_do_not_decide_are_refused(options, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        rf.gate(RUNS, truth=TRUTH, **LAUNCH | options)
+    with pytest.raises(ValueError, match="'rr@5' is neither primary nor a guardrail: leave it out"):
+        rf.gate(RUNS, "rr", "hit@3", "rr@5", truth=TRUTH, **LAUNCH)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, rows in {**RUNS, "few": RUNS["better"].head(9)}.items():
+        rows.write_csv(f"{name}.csv")
+    TRUTH.write_csv("truth.csv")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "code"),
+    [
+        ("better", "ship", 0),
+        ("like", "hold", 1),
+        ("lossy", "stop", 1),
+        ("few", "cannot be judged", 2),
+    ],
+)
+def test_exit_code_is_of_the_decision(folder, capsys, name, word, code):
+    options = ["--primary", "rr", "--guardrails", "hit@3:0.05", "--users", "truth"]
+    got = main(["gate", "old.csv", f"{name}.csv", "truth.csv", *options])
+    assert got == code
+    assert f"decision of {name}: {word}: " in capsys.readouterr().err
+    gate = '[[gates]]\nprimary = "rr"\nguardrails = {"hit@3" = 0.05}\n'
+    run = (
+        f'run = {{old = "old.csv", {name} = "{name}.csv"}}\ntruth = "truth.csv"\nusers = "truth"\n'
+    )
+    (folder / "eval.toml").write_text(run + gate)
+    assert main(["run", "eval.toml"]) == code
+    assert f"decision of {name}: {word}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("gate", "text"),
+    [
+        ("guardrails = {rr = 0.1}", "gates[0].primary: None is not a text"),
+        ("primary = 'rr'\nguardrails = 0.1", "gates[0].guardrails: 0.1 is not a table"),
+        ("primary = 'rr'\nmargin = 0.1", "gates[0].margin: primary and guardrails name their"),
+        ("primary = 'rr'\n[[gates]]\nmetrics = 'rr'\nmargin = 0.1", "gates[0].primary: it decides"),
+        ("primary = 'rr'\nguardrails = {rr = 0.1}", "guardrail 'rr' is primary, too"),
+    ],
+)
+def test_a_file_with_a_wrong_launch_is_refused(folder, capsys, gate, text):
+    run = 'run = {old = "old.csv", like = "like.csv"}\ntruth = "truth.csv"\n[[gates]]\n'
+    (folder / "eval.toml").write_text(run + gate)
+    assert main(["run", "eval.toml", "--dry"]) == 2
+    assert text in capsys.readouterr().err
