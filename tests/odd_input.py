@@ -1148,6 +1148,14 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             "as 0.95",
         ),
         Refusal(
+            "gate(primary=, margin=)",
+            lambda: rf.gate(
+                {"a": given(RUN), "b": given(RUN)}, truth=TRUTH, primary="rr", margin=0.1
+            ),
+            "margin=0.1 with primary=, which must be better, beside guardrails=, which have the "
+            "margins: leave out margin=",
+        ),
+        Refusal(
             "differences of two metrics",
             lambda: rf.stats.differences({"a": given(RUN), "b": given(RUN)}, "rr@1,2", truth=TRUTH),
             "differences are of one metric, not of 'rr@1', 'rr@2': pass one",

@@ -73,12 +73,12 @@ def test_a_decision_joins_the_rows_below_it():
 
 
 def test_missed_users_and_no_common_users_cannot_be_judged():
-    few = RUNS | {"better": RUNS["better"].head(300), "like": RUNS["like"].head(0)}
+    few = RUNS | {"better": RUNS["better"].head(300)}
     got = rf.gate(few, truth=TRUTH, users="truth", **LAUNCH).filter(metric="decision")
     why = dict(got.select("model", "why").rows())
     assert why["better"].startswith("cannot be judged: rr: too many missed: 100 of 400 users")
     apart = {"old": RUNS["old"].head(200), "better": RUNS["better"].tail(200)}
-    got = rf.gate(apart, truth=TRUTH, most_missed=None, **LAUNCH).filter(metric="decision")
+    got = rf.gate(apart, truth=TRUTH, users="both", **LAUNCH).filter(metric="decision")
     assert words(got["why"]) == ["cannot be judged"]
     got = rf.gate(RUNS, truth=TRUTH, systems=["better", "next"], **LAUNCH)
     got = got.filter(metric="decision", model="next")
@@ -100,7 +100,7 @@ def test_planned_shares_of_users_are_tested(ratio, word):
         users = range(start, start := start + len(of_users))
         runs[name] = pl.DataFrame({"user": users, "item": "a", "rank": of_users})
     truth = pl.DataFrame({"user": range(start), "item": "a"})
-    options = {"paired": False, "most_missed": None, "primary": "rr", "ratio": ratio}
+    options = {"paired": False, "users": "both", "primary": "rr", "ratio": ratio}
     got = rf.gate(runs, truth=truth, **options).filter(metric="decision")["why"].item()
     assert words([got]) == [word]
     if word != "ship":
@@ -122,7 +122,7 @@ def test_planned_shares_of_users_are_tested(ratio, word):
         ({"guardrails": {"rr": 0.1}}, "guardrail 'rr' is primary, too"),
         (
             {"guardrails": {"coverage(of=shown,count=true)@10": "5%"}},
-            "guardrails: metric 'coverage.*' is one number of all lists.*a call of its own: at_least=",
+            "guardrails: metric 'coverage.*' is one number of all lists.*of its own: at_least=",
         ),
     ],
 )

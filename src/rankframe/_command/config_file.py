@@ -101,9 +101,7 @@ def _launch(where: str, own: dict[str, Any], *, alone: bool) -> dict[str, Any]:
         msg = f"{where}.primary: it decides alone: leave out the other gates of the file"
         raise ValueError(msg)
     primary = _checked(f"{where}.primary", own.get("primary"), str)
-    guardrails = cast(
-        "dict[str, Any]", _checked(f"{where}.guardrails", own.get("guardrails", {}), dict)
-    )
+    guardrails: Any = _checked(f"{where}.guardrails", own.get("guardrails", {}), dict)
     return {"primary": primary, "guardrails": [*guardrails.items()]}
 
 

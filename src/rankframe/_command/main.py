@@ -811,7 +811,7 @@ def _check_metrics(command: str, call: argparse.Namespace) -> None:
     requested, bounds, compares = _gated(call)
     amounts = {name: bounds.get(name) for name in floors.OPTIONS}
     rules = {"interval": call.interval, "compares": compares}
-    others = {"margin": bounds["margin"], **amounts}
+    others: dict[str, Any] = {"margin": bounds["margin"], **amounts}
     guardrails = bounds.get("guardrails")
     made = launch.launch_of(call.primary, guardrails, None, paired=True, others=others)
     if made is None:

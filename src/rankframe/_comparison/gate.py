@@ -117,7 +117,7 @@ def gate(
     ratio
         With ``paired=False``, the planned shares of users: ``{"old": 1, "new": 1}``. Where numbers
         of users (or clusters) with a list contradict them, p < 0.001 in the exact binomial test,
-        nothing can be judged. Without it, ``note`` names unequal numbers.
+        nothing can be judged. Without it, ``note`` of each metric names both numbers.
     at_least
         A floor: the least accepted mean of every system, the baseline included, such as 0.9, or a
         mapping such as ``{"recall@3": 0.9}``. The mean itself is compared. Floors need no baseline,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from rankframe._comparison import comparison, decision, notes, trials
+from rankframe._comparison import comparison, decision, trials
 from rankframe._comparison.trials import Size, Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
@@ -101,24 +101,27 @@ def check_metrics(launch: Launch, requested: Sequence[RequestedMetric]) -> None:
             raise ValueError(Problem(msg))
 
 
-def decision_of(outcomes: Collection[str]) -> str:
+def decision_of(outcomes: Iterable[str]) -> str:
     """Join the outcomes of all metrics, each by its own margin, which is 0 of the primary one."""
-    if "worse" in outcomes:
+    shown = {*outcomes}
+    if "worse" in shown:
         return "stop"
-    if "untested" in outcomes:
+    if "untested" in shown:
         return "cannot be judged"
-    return "ship" if {*outcomes} == {"not worse"} else "hold"
+    return "ship" if shown == {"not worse"} else "hold"
 
 
 def decided(rows: pl.LazyFrame, values: Values, launch: Launch, trial: Trial) -> pl.LazyFrame:
     """Put a row with the decision above those of each system and segment."""
     schema = rows.collect_schema()
-    if not trial.paired:
-        rows = pl.concat([rows, _users_of(values, total=trial.total)], how="diagonal")
+    if launch.ratio is not None:
+        types = {name: schema[name] for name in values.by}
+        users = _users_of(values, total=trial.total).cast(types)
+        rows = pl.concat([rows, users], how="diagonal")
 
     def join(table: pl.DataFrame) -> pl.DataFrame:
         counts: dict[tuple[Any, ...], int] = {}
-        if not trial.paired:
+        if launch.ratio is not None:
             of_groups = table.filter(pl.col(_COUNT).is_not_null())
             counts = {row[:-1]: row[-1] for row in of_groups.select(*values.by, _COUNT).rows()}
             table = table.filter(pl.col(_COUNT).is_null()).drop(_COUNT)
@@ -152,18 +155,15 @@ def _joined(
     first = group.row(0, named=True)
     rows = {row["metric"]: row for row in group.iter_rows(named=True)}
     outcomes = {name: row[decision.OUTCOME] or "untested" for name, row in rows.items()}
-    word = decision_of([*outcomes.values()])
-    why, said = f"{word}: {_reason(word, outcomes, rows, launch, trial)}", None
-    if counts and first["baseline"] is not None:
+    word = decision_of(outcomes.values())
+    why = _reason(word, outcomes, rows, launch, trial)
+    if launch.ratio is not None and first["baseline"] is not None:
         names = first["baseline"], first[by[0]]
         sizes = [counts.get((name, *(first[key] for key in by[1:])), 0) for name in names]
-        if launch.ratio is not None and (mismatch := _mismatch(names, sizes, launch.ratio)):
-            word, why = "cannot be judged", f"cannot be judged: {mismatch}"
-        elif launch.ratio is None and sizes[0] != sizes[1]:
-            of_names = zip(names, sizes, strict=True)
-            said = notes.note("unequal", sizes=" and ".join(f"{n:,} of {x}" for x, n in of_names))
+        if mismatch := _mismatch(names, sizes, launch.ratio):
+            word, why = "cannot be judged", mismatch
     row = dict.fromkeys(group.columns) | {name: first[name] for name in (*by, "baseline")}
-    row |= {"metric": DECISION, "passed": word == "ship", "why": why, "note": notes.packed([said])}
+    row |= {"metric": DECISION, "passed": word == "ship", "why": f"{word}: {why}"}
     yield pl.DataFrame([row], schema=group.schema)
     yield group
 
@@ -214,9 +214,9 @@ def _mismatch(names: Sequence[Any], sizes: Sequence[int], ratio: Mapping[Any, fl
     p = min(1.0, 2 * min(below, above if sizes[0] else 1.0))
     if not decision.shows(p, MISMATCH):
         return None
-    planned = ", ".join(
-        f"{number * part:,.6g} of {name}"
-        for name, part in zip(names, (share, 1 - share), strict=True)
+    planned = (number * share, number * (1 - share))
+    found, wanted = (
+        " and ".join(f"{size:,.10g} of {name}" for name, size in zip(names, of_names, strict=True))
+        for of_names in (sizes, planned)
     )
-    found = ", ".join(f"{size:,} of {name}" for name, size in zip(names, sizes, strict=True))
-    return f"sample-ratio mismatch: {found} came, where {planned} are planned (p = {p:.2g})"
+    return f"sample-ratio mismatch: {found} have a list, not {wanted} as planned (p = {p:.2g})"
