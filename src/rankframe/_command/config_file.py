@@ -63,13 +63,13 @@ def calls_of(path: Path) -> dict[str, dict[str, Any]]:
 def _gates(keys: dict[str, Any]) -> dict[str, list[Any]]:
     """Return what the metrics of each gate must keep; the file has metrics and a margin for all."""
     read: dict[str, Any] = {"metrics": [], "margin": [], "at_least": [], "at_most": []}
-    made: dict[str, Any] = {"primary": None, "guardrails": []}
+    roles: dict[str, Any] = {"primary": None, "guardrails": []}
     for place, gate in enumerate(_list_of(keys["gates"])):
         where = f"gates[{place}]"
         own = cast("dict[str, Any]", _checked(where, gate, dict))
-        _check_keys(f"{where}.", own, [*read, *made])
-        if own.keys() & made:
-            made = _launch(where, own, alone=len(_list_of(keys["gates"])) == 1)
+        _check_keys(f"{where}.", own, [*read, *roles])
+        if own.keys() & roles:
+            roles = _launch(where, own, alone=len(_list_of(keys["gates"])) == 1)
             continue
         bounds = {name: amount for name, amount in own.items() if name != "metrics"}
         for name, amount in bounds.items():
@@ -89,7 +89,7 @@ def _gates(keys: dict[str, Any]) -> dict[str, list[Any]]:
             _check_bounds(metrics, bounds)
         except ValueError as error:
             raise ValueError(Problem(f"{where}: {errors.marked(error)}")) from None
-    return read | made
+    return read | roles
 
 
 def _launch(where: str, own: dict[str, Any], *, alone: bool) -> dict[str, Any]:

@@ -509,8 +509,8 @@ def _exit_code(result: pl.DataFrame, by: Sequence[str]) -> int:
     gated = result.drop_nulls("passed").sort("passed", descending=True, maintain_order=True)
     for row in gated.iter_rows(named=True):
         text_tables.print_error(_why(row, by))
-    if (made := gated.filter(pl.col("metric") == launch.DECISION)).height:
-        gated = made  # it joins the others
+    if (decisions := gated.filter(pl.col("metric") == launch.DECISION)).height:
+        gated = decisions  # it joins the others
     if gated["why"].str.contains("^(no interval|cannot be judged)").any():
         return 2
     return int(not gated["passed"].all())
@@ -813,12 +813,12 @@ def _check_metrics(command: str, call: argparse.Namespace) -> None:
     rules = {"interval": call.interval, "compares": compares}
     others: dict[str, Any] = {"margin": bounds["margin"], **amounts}
     guardrails = bounds.get("guardrails")
-    made = launch.launch_of(call.primary, guardrails, None, paired=True, others=others)
-    if made is None:
+    plan = launch.launch_of(call.primary, guardrails, None, paired=True, others=others)
+    if plan is None:
         gate.rules_and_floors(requested, bounds["margin"], amounts, call.undecided, **rules)
     else:
-        launch.check_metrics(made, requested)
-        gate.rules_and_floors(requested, made.margins, amounts, "pass", **rules)
+        launch.check_metrics(plan, requested)
+        gate.rules_and_floors(requested, plan.margins, amounts, "pass", **rules)
 
 
 #: The function of each command; ``options`` has its options.

@@ -42,21 +42,21 @@ def launch_of(
     others: Mapping[str, object],
 ) -> Launch | None:
     """Read a launch; ``others`` are the options that it replaces."""
-    given = {"guardrails": guardrails, "ratio": ratio}
-    lone = next((name for name, value in given.items() if value is not None), None)
+    mappings = {"guardrails": guardrails, "ratio": ratio}
+    lone = next((name for name, value in mappings.items() if value is not None), None)
     if primary is None and lone is None:
         return None
-    lost = next((name for name, value in others.items() if value is not None), None)
+    other = next((name for name, value in others.items() if value is not None), None)
     msg = ""
     if primary is None:
         msg = (
             f"{option(str(lone))} without a primary metric: name the one that must be better, "
             f"such as {option('primary', 'ndcg@10')}"
         )
-    elif lost is not None:
+    elif other is not None:
         msg = (
-            f"{option(lost, others[lost])} with {option('primary')}, which must be better, beside "
-            f"{option('guardrails')}, which have the margins: leave out {option(lost)}"
+            f"{option(other, others[other])} with {option('primary')}, which must be better, beside "
+            f"{option('guardrails')}, which have the margins: leave out {option(other)}"
         )
     elif ratio is not None and paired:
         msg = (
@@ -65,15 +65,15 @@ def launch_of(
         )
     if msg:
         raise ValueError(Problem(msg))
-    for name, value in given.items():
+    for name, value in mappings.items():
         if not isinstance(cast("object", value), Mapping | None):
             msg = f"{option(name)} must be a mapping of names, not {value!r}"
             raise TypeError(Problem(msg))
     launch = Launch(cast("str", primary), dict(guardrails or {}), ratio)
     for name, size in launch.guardrails.items():
         if (bound := trials.bound_of(size)) is None or bound.size <= 0 or name == primary:
-            found = "is primary, too" if name == primary else f"is {size!r}"
-            msg = f"guardrail {name!r} {found}: name the loss > 0 that another metric may have"
+            why = "is primary, too" if name == primary else f"is {size!r}"
+            msg = f"guardrail {name!r} {why}: name the loss > 0 that another metric may have"
             raise ValueError(msg)
     for name, share in (ratio or {}).items():
         if not (keywords.is_number(share) and 0 < share < float("inf")):
@@ -186,14 +186,14 @@ def _reason(
             )
             said += ": all must hold, so nothing is corrected"
         return said
-    wanted = {"stop": "worse", "cannot be judged": "untested"}.get(word)
+    sought = {"stop": "worse", "cannot be judged": "untested"}.get(word)
     ordered = sorted(outcomes, key=lambda name: name != primary)
     name = next(
-        x for x in ordered if (outcomes[x] == wanted if wanted else outcomes[x] != "not worse")
+        x for x in ordered if (outcomes[x] == sought if sought else outcomes[x] != "not worse")
     )
-    if wanted == "untested":
+    if sought == "untested":
         return f"{name}: {rows[name]['why'].removeprefix('cannot be judged: ')}"
-    if wanted is None:
+    if sought is None:
         shown = "" if name == primary else f"{primary} is better, but "
         return f"{shown}{name} is {outcomes[name]}: {rows[name]['why'].partition(': ')[2]}"
     if name == primary:
@@ -205,8 +205,10 @@ def _mismatch(names: Sequence[Any], sizes: Sequence[int], ratio: Mapping[Any, fl
     """Test planned shares by the exact binomial test, with the doubled tail."""
     from scipy import special
 
-    if absent := [name for name in names if name not in ratio]:
-        msg = f"ratio: no share of {absent[0]!r}: name each system, such as {{{absent[0]!r}: 1}}"
+    if nameless := [name for name in names if name not in ratio]:
+        msg = (
+            f"ratio: no share of {nameless[0]!r}: name each system, such as {{{nameless[0]!r}: 1}}"
+        )
         raise ValueError(msg)
     share = ratio[names[0]] / (ratio[names[0]] + ratio[names[1]])
     number = sum(sizes)
@@ -215,8 +217,8 @@ def _mismatch(names: Sequence[Any], sizes: Sequence[int], ratio: Mapping[Any, fl
     if not decision.shows(p, MISMATCH):
         return None
     planned = (number * share, number * (1 - share))
-    found, wanted = (
+    why, sought = (
         " and ".join(f"{size:,.10g} of {name}" for name, size in zip(names, of_names, strict=True))
         for of_names in (sizes, planned)
     )
-    return f"sample-ratio mismatch: {found} have a list, not {wanted} as planned (p = {p:.2g})"
+    return f"sample-ratio mismatch: {why} have a list, not {sought} as planned (p = {p:.2g})"
