@@ -55,8 +55,8 @@ def launch_of(
         )
     elif other is not None:
         msg = (
-            f"{option(other, others[other])} with {option('primary')}, which must be better, beside "
-            f"{option('guardrails')}, which have the margins: leave out {option(other)}"
+            f"{option(other, others[other])} with {option('primary')}, which must be better, "
+            f"beside {option('guardrails')}, which have the margins: leave out {option(other)}"
         )
     elif ratio is not None and paired:
         msg = (
@@ -205,10 +205,8 @@ def _mismatch(names: Sequence[Any], sizes: Sequence[int], ratio: Mapping[Any, fl
     """Test planned shares by the exact binomial test, with the doubled tail."""
     from scipy import special
 
-    if nameless := [name for name in names if name not in ratio]:
-        msg = (
-            f"ratio: no share of {nameless[0]!r}: name each system, such as {{{nameless[0]!r}: 1}}"
-        )
+    if without := [name for name in names if name not in ratio]:
+        msg = f"ratio: no share of {without[0]!r}: name each system, such as {{{without[0]!r}: 1}}"
         raise ValueError(msg)
     share = ratio[names[0]] / (ratio[names[0]] + ratio[names[1]])
     number = sum(sizes)
@@ -217,8 +215,8 @@ def _mismatch(names: Sequence[Any], sizes: Sequence[int], ratio: Mapping[Any, fl
     if not decision.shows(p, MISMATCH):
         return None
     planned = (number * share, number * (1 - share))
-    why, sought = (
+    numbers, shares = (
         " and ".join(f"{size:,.10g} of {name}" for name, size in zip(names, of_names, strict=True))
         for of_names in (sizes, planned)
     )
-    return f"sample-ratio mismatch: {why} have a list, not {sought} as planned (p = {p:.2g})"
+    return f"sample-ratio mismatch: {numbers} have a list, not {shares} as planned (p = {p:.2g})"
