@@ -1156,6 +1156,19 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             "margins: leave out margin=",
         ),
         Refusal(
+            "power with both a difference and a margin",
+            lambda: rf.stats.power(
+                {"a": given(RUN), "b": given(RUN)},
+                "rr",
+                truth=TRUTH,
+                baseline="a",
+                difference=0.1,
+                margin=0.1,
+            ),
+            "margin= with difference=: a gate tests a loss of the margin, and corrects nothing: "
+            "leave out difference=, or ask for it in a call of its own",
+        ),
+        Refusal(
             "differences of two metrics",
             lambda: rf.stats.differences({"a": given(RUN), "b": given(RUN)}, "rr@1,2", truth=TRUTH),
             "differences are of one metric, not of 'rr@1', 'rr@2': pass one",

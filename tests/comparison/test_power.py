@@ -10,6 +10,7 @@ from scipy import integrate, stats
 from user_values import VALUE, judged, sample
 
 import rankframe as rf
+from rankframe import _sizes
 from rankframe._comparison import gate_power, power_statistics, statistics
 from rankframe._comparison.trials import Bound, Trial
 
@@ -459,3 +460,20 @@ def test_no_equal_system_where_no_user_loses():
     row = rf.stats.power(table, "v", baseline="old", margin=0.1, higher_is_better={"v": True})
     assert row.select("passes", "needed").row(0) == (None, None)
     assert "no user gains, or none loses" in row["note"].item()
+
+
+def test_equal_systems_are_simulated_for_few_rows(monkeypatch):
+    monkeypatch.setattr(_sizes, "ROWS_SIMULATED", 1)
+    gains = [0.1, -0.1, 0.2, -0.2] * 10
+    table = pl.DataFrame(
+        {
+            "model": ["old"] * 80 + ["new"] * 80,
+            "segment": ([0] * 40 + [1] * 40) * 2,
+            "user": [*range(80)] * 2,
+            "v": [0.5] * 80 + [0.5 + gain for gain in gains] * 2,
+        }
+    )
+    options = {"by": ["model", "segment"], "higher_is_better": {"v": True}}
+    why = rf.gate(table, "v", baseline="old", margin=0.01, value_range={"v": (0, 1)}, **options)
+    assert why["why"].str.starts_with("undecided: ").all()
+    assert why["why"].str.contains("an equal system passes").to_list() == [True, False]

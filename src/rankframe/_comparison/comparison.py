@@ -562,6 +562,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     test = _test_jointly if joint else _test_in_batches
     places: list[Place] = []
     numbers: list[dict[str, Any]] = []
+    simulated = iter(range(_sizes.ROWS_SIMULATED))
     with statistics.progress(trial.resamples * number * per_matrix) as advance:
         if not trial.paired:
             for place, row in unpaired.rows_of(matrices, systems, values, trial, paired.systems):
@@ -569,7 +570,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
                 numbers.append(row)
         for pairs, tested in test(matrices, systems, trial, advance):
             places += [pair.place for pair in pairs]
-            numbers += _numbers_of(pairs, tested, trial, paired.systems, values)
+            numbers += _numbers_of(pairs, tested, trial, paired.systems, values, simulated)
     hidden: dict[str, Any] = {trials.NUMBER: pl.Float64}
     directions = pair_tests.directions_of(values.requested)
     of_human = summaries.HUMAN if values.has_human else {}
@@ -645,6 +646,7 @@ def _numbers_of(
     trial: Trial,
     systems: pl.Series,
     values: Values,
+    simulated: Iterator[int],
 ) -> Iterator[dict[str, Any]]:
     """Describe each pair, with the numbers of its tests."""
     metrics = {metric.name: metric for metric in values.requested}
@@ -685,7 +687,7 @@ def _numbers_of(
             decision.LOST: _note_of_losses(pair.sure, metrics[pair.metric])
             if trial.undecided
             else None,
-            decision.EQUAL: _passes_of(pair, within, trial, metrics[pair.metric]),
+            decision.EQUAL: _passes_of(pair, within, trial, metrics[pair.metric], simulated),
             trials.NUMBER: float(of_mean.freedom) + 1,
         }
 
@@ -721,16 +723,20 @@ def _with_ratios(
 
 
 def _passes_of(
-    pair: Pair, within: Mapping[str, Any], trial: Trial, metric: RequestedMetric
+    pair: Pair,
+    within: Mapping[str, Any],
+    trial: Trial,
+    metric: RequestedMetric,
+    simulated: Iterator[int],
 ) -> str | None:
-    """Note of a system that a gate leaves undecided how often an equal one passes."""
+    """Note of a system that a gate leaves undecided how often an equal one passes, if counted."""
     beside = [within.get(name, nan) for name in (decision.P_BEYOND, decision.P_WITHIN)]
     decides = [p for p in beside if not isnan(p)]
     if trial.undecided != "fail" or pair.human is not None or not decides:
         return None
     if not trial.margins[pair.metric].size:  # of a primary metric, which must be better
         return None
-    if decision.shows(min(decides), trial.alpha / 2):
+    if decision.shows(min(decides), trial.alpha / 2) or next(simulated, None) is None:
         return None
     return notes.packed([gate_power.note_of(pair, trial, metric.traits)])
 

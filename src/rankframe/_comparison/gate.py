@@ -215,7 +215,7 @@ def gate(
     A margin of ``"1%"`` is tested as in ``compare``; the column ``margin`` has the share of the
     baseline's mean. Without a test, as with no users or one, nothing is known, and a system fails,
     also in a segment without a user. ``why`` of an undecided system says how often an equal one
-    would pass: see ``power(margin=)``.
+    would pass (see ``power(margin=)``), in at most 20 rows, as each takes a simulation.
 
     Examples
     --------
