@@ -115,7 +115,7 @@ def decided(rows: pl.LazyFrame, values: Values, launch: Launch, trial: Trial) ->
     """Put a row with the decision above those of each system and segment."""
     schema = rows.collect_schema()
     if launch.ratio is not None:
-        types = {name: schema[name] for name in values.by}
+        types: dict[Any, Any] = {name: schema[name] for name in values.by}
         users = _users_of(values, total=trial.total).cast(types)
         rows = pl.concat([rows, users], how="diagonal")
 
