@@ -244,7 +244,7 @@ def test_segment_without_users_says_so():
     )
     got = run.rank.stats.who_gained(2, truth=truth.drop("country"), by=by, baseline="old")
     assert got.filter(day=2).drop("model", "day").rows() == [
-        (None, None, 0, *[None] * 3, "no user has a value in both", *[None] * 5)
+        (None, None, 0, *[None] * 9, "no user has a value in both", *[None] * 5)
     ]
 
 

@@ -379,6 +379,22 @@ def test_small_segments_are_shrunken_with_the_spread_of_all():
     assert alike["shrunken"].null_count() == 3  # no spread: nothing says what chance explains
 
 
+def test_segments_of_zeros_do_not_pull_the_mean_to_them():
+    """Few users differ, so a segment of none has the least variance."""
+    random, covered, means = np.random.default_rng(1), [], []
+    for _ in range(40):
+        segments = np.where(random.random((20, 10)) < 0.1, 0.5, 0.0)  # the mean is 0.05 in each
+        spread = segments.std(axis=1, ddof=1) / 10**0.5
+        error = np.where(spread > 0, spread, np.nan)
+        nines = np.full(20, 9.0)
+        values = Estimate(segments.mean(axis=1), error, nines, 0 * nines)
+        shrunken, low, high = segment_statistics.shrunken(values, 0.95)
+        covered.append(np.mean((low <= 0.05) & (high >= 0.05)))
+        means.append(shrunken.mean())
+    assert np.mean(covered) > 0.93
+    assert np.mean(means) > 0.04
+
+
 def test_one_bad_segment_is_shrunken_but_shown():
     rng = np.random.default_rng(0)
     changes = {name: rng.normal(0.03, 0.2, 25).tolist() for name in "abcdefghij"}

@@ -14,7 +14,7 @@ from rankframe._comparison.statistics import Advance, Array, Places, Sample
 from rankframe._comparison.trials import Resampling
 
 _ROUNDING = 1e-9  # of F, by the order in which values are added
-_POOLED = 4.0  # users for which the variance of all segments counts in that of one
+_POOLED = 30.0  # users: with fewer, segments of zeros would pull the mean
 _QUANTILES = 20  # of the variance between segments, over which an interval averages
 _HALVINGS = 50
 _NO_SPREAD = 1e-12  # of the greatest value: a smaller deviation is only rounding
@@ -63,7 +63,7 @@ def shrunken(of_segments: Estimate, confidence: float) -> tuple[Array, Array, Ar
     Return the values and the ends of their intervals; NaN without two means, or without a spread.
     τ² is Paule's and Mandel's. The variance of an interval is averaged over the quantiles of τ²
     that Cochran's Q allows. Each squared error is averaged with that of the users of all segments,
-    as 4 of them: one of few users is a guess, and of one user unknown.
+    as 30 of them: one of few users is a guess, and of one user unknown.
     """
     result = np.full((3, of_segments.mean.size), np.nan)
     has = ~np.isnan(of_segments.mean)
