@@ -44,6 +44,7 @@ class Joined:
     id_ranges: IdRanges = field(default_factory=dict[str, tuple[int, int]])
     groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
     run_in_rank_order: pl.LazyFrame | None = None  # the run, if ranking left it in rank order
+    top: str = "relevance"  # the column whose maximum is the highest grade
 
     def with_plans(self, **values: Any) -> Joined:
         """Return the same tables with some other plans; plans that were made stay."""
@@ -150,7 +151,7 @@ class Joined:
         """The highest grade of the whole truth."""
         totals = self.tables.run.totals
         if totals is None:
-            return pl.col(_TOP if _counts_lists_alone(self.tables) else "relevance").max()
+            return pl.col(self.top).max()
         # a part without judgments has no grade: an untyped null is not a number
         return pl.lit(totals.top_grade, None if totals.top_grade is not None else pl.Float64)
 
@@ -175,7 +176,7 @@ def judge(tables: Tables) -> Joined:
     run_in_rank_order = _ranked_alone(tables)
     run = _retrieved(_rows(of_run, tables)) if run_in_rank_order is None else run_in_rank_order
     truth, id_ranges = _rows(of_truth, tables), rank_order.id_ranges_of(of_run, of_truth)
-    groups = None
+    groups, top = None, "relevance"
     if tables.lacking:
         groups = rank_order.distinct(run, tables.lacking).cache()
         if of_run.totals is not None and of_run.totals.groups is not None:
@@ -183,7 +184,8 @@ def judge(tables: Tables) -> Joined:
         id_ranges.pop("rows", None)
         if _counts_lists_alone(tables):  # the product would be groups × truth
             lists = rank_order.distinct(run, [of_run.user, *tables.lacking])
-            truth = truth.with_columns(pl.col("relevance").max().alias(_TOP))
+            top = _TOP
+            truth = truth.with_columns(pl.col("relevance").max().alias(top))
             truth = truth.join(lists, on=of_run.user)
         else:  # each group has all rows of the truth
             _check_product(tables, of_run, of_truth)
@@ -191,7 +193,7 @@ def judge(tables: Tables) -> Joined:
     if of_run.truth_groups:
         run = run.drop_nulls(of_run.truth_groups)
     whole, run = run, _moved_up(run, tables, inputs)
-    return Joined(tables, run, whole, truth, inputs, id_ranges, groups, run_in_rank_order)
+    return Joined(tables, run, whole, truth, inputs, id_ranges, groups, run_in_rank_order, top)
 
 
 def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Joined:

@@ -275,7 +275,7 @@ class _Query:
         read = readers.read_tables(question)
         untranslated.refuse_tables(read)
         refusals.refuse(question, read)
-        self.joined = judgment.judge(read)
+        self.joined = judgment.judge(read).with_plans(top="relevance")  # of the whole truth
         self.settings = question.settings
         self.users = read.users
         labels.check_names(question.requested, [*read.run.keys, "users"])

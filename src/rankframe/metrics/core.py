@@ -807,7 +807,7 @@ def abstention_recall() -> pl.Expr:
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1], "item": [7], "rank": [1]})
-    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 8], "relevance": [0, 0]})
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 8], "relevance": [0, 0]})
     >>> found = run.rank.evaluate(rf.metrics.abstention_recall(), truth=truth, users="judged")
     >>> found.item(0, "abstention_recall")
     0.5
