@@ -231,6 +231,24 @@ def test_labels_of_a_pool_are_no_whole_truth():
     assert (equal["mean"], equal["correction"]) == (1.0, 0.0)
 
 
+def test_segment_of_a_user_is_that_of_the_truth():
+    by = {"by": "team"}
+    judge, human = truth_of(BESIDE + ALONE, team="a"), truth_of(HUMAN, team="b")
+    row = rf.summarize(RUN, "dcg@1", truth=judge, human=human, **by, **DCG).row(0, named=True)
+    assert (row["team"], row["users"], row["users_human"]) == ("a", USERS, NUMBER)
+
+
+def test_labels_down_to_depth_are_complete():
+    pairs = pl.DataFrame({"user": range(8)}).join(pl.DataFrame({"item": range(4)}), how="cross")
+    truth = pairs.with_columns(relevance=((pl.col("item") + pl.col("user")) % 2 == 0) * 1)
+    run = pairs.with_columns(rank=pl.col("item") + 1)
+    human = truth.filter(pl.col("user") < 4, (pl.col("item") < 2) | (pl.col("relevance") > 0))
+    with pytest.raises(rf.RankingDataError, match="judge all items of the lists to rank 4"):
+        rf.summarize(run, "precision@4", truth=truth, human=human)
+    cut = rf.summarize(run, "precision@4", truth=truth, human=human, depth=2)
+    assert cut["users_human"].item() == 4
+
+
 def test_users_without_a_list_are_in_a_random_sample():
     run, human = RUN.filter(pl.col("user") < 20), JUDGE.head(12)
     message = "20 of 40 users have no list, and none of the 12 users with human labels"

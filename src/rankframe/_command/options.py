@@ -414,7 +414,7 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
     pairs.set_defaults(json=False, outputs=(".html", ".htm"))
     _add_test(pairs, [name for name in _TEST if name != "over"])
     _add_conventions(pairs, average=False)
-    _add_files(pairs)
+    _add_files(pairs, _WITH_HUMAN)
 
 
 def _add_sql(ask: argparse.ArgumentParser) -> None:

@@ -124,10 +124,11 @@ def _with_groups(human: pl.LazyFrame, question: Question, user: str) -> pl.LazyF
             f"users of the truth: leave others out{cure}. Offending row: {rules.format_row(row)}"
         )
         raise RankingDataError(msg)
-    others = {*human.collect_schema(), *adapters.column_names(question.frame, "run")}
+    others = adapters.column_names(question.frame, "run")
     lacking = [name for name in question.by if name in types and name not in others]
     if not lacking:
         return human
+    human = human.drop(lacking, strict=False)  # a user is in the segment of the truth
     groups = truth.select(key.alias(_KNOWN), *lacking).unique()
     with_groups = human.with_columns(key.alias(_KNOWN)).join(groups, on=_KNOWN, how="left")
     return with_groups.drop(_KNOWN)
@@ -147,6 +148,8 @@ def _check_depth(values: Values, of_human: Values) -> None:
     both[1] = both[1].cast({name: both[0].schema[name] for name in (*values.keys, judge.item)})
     depths = [metric.cut_off for metric in values.requested]
     depth = None if None in depths else max(cast("list[int]", depths), default=None)
+    if (most := values.settings.depth) is not None:
+        depth = min(depth or most, most)
     rank, keys = pl.col("rank"), values.keys
     lists = judge.run if depth is None else judge.run.filter(rank <= depth)
     listed = lists.select(*keys, judge.item).collect()
