@@ -232,9 +232,9 @@ def test_labels_of_a_pool_are_no_whole_truth():
 
 
 def test_segment_of_a_user_is_that_of_the_truth():
-    by = {"by": "team"}
+    options = {"by": "team", "users": "judged", "undefined": 0.0}
     judge, human = truth_of(BESIDE + ALONE, team="a"), truth_of(HUMAN, team="b")
-    row = rf.summarize(RUN, "dcg@1", truth=judge, human=human, **by, **DCG).row(0, named=True)
+    row = rf.summarize(RUN, "dcg@1", truth=judge, human=human, **options).row(0, named=True)
     assert (row["team"], row["users"], row["users_human"]) == ("a", USERS, NUMBER)
 
 
