@@ -55,7 +55,7 @@ def test_a_decision_joins_the_rows_below_it():
     }
     assert decided["passed"].to_list() == [True, False, False]
     assert decided["why"].to_list() == [
-        "ship: rr is better at 0.05, and not worse by its margin at 0.025, one-sided, is hit@3: "
+        "ship: rr is better at 0.05; within the margin at 0.025, one-sided: hit@3; "
         "all must hold, so nothing is corrected",
         "hold: rr is undecided: 0 in interval",
         "stop: hit@3 is worse by more than its margin of 0.05",

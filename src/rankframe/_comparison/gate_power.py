@@ -51,10 +51,8 @@ class Equal(NamedTuple):
 
     def needed(self, power: float) -> int | None:
         """Return with how many users they pass so often, within 5%; None means too many."""
-        mean, design = (
-            self.chances @ self.surplus,
-            power_statistics.Design(1 - self.trial.alpha, power),
-        )
+        mean = self.chances @ self.surplus
+        design = power_statistics.Design(1 - self.trial.alpha, power)
         deviation = sqrt(self.chances @ (self.surplus - mean) ** 2)
         number = power_statistics.needed_users(float(mean), deviation, design)
         if number is None or number > _MOST_USERS:

@@ -181,10 +181,8 @@ def _reason(
         said = f"{primary} is better at {alpha}"
         if launch.guardrails:
             others = ", ".join(launch.guardrails)
-            said += (
-                f", and not worse by its margin at {trial.alpha / 2:.4g}, one-sided, is {others}"
-            )
-            said += ": all must hold, so nothing is corrected"
+            level = f"at {trial.alpha / 2:.4g}, one-sided"
+            said += f"; within the margin {level}: {others}; all must hold, so nothing is corrected"
         return said
     sought = {"stop": "worse", "cannot be judged": "untested"}.get(word)
     ordered = sorted(outcomes, key=lambda name: name != primary)
