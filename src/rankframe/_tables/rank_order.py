@@ -389,7 +389,9 @@ def distinct(rows: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
     """Return what the rows have in these columns once."""
     # a row with the values of the row above adds nothing; 1,000 groups: 1.8
     new = [(pl.col(name) != pl.col(name).shift(1)).fill_null(value=True) for name in names]
-    return rows.select(names).filter(pl.any_horizontal(pl.lit(value=False), *new)).unique()
+    is_new = pl.any_horizontal(pl.lit(value=False), *new)
+    # not LazyFrame.filter: Polars 1.44 panics where it pushes one down to a cache
+    return rows.select(pl.col(*names).filter(is_new)).unique()
 
 
 def are_distinct(table: Table) -> bool:
