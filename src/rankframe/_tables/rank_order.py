@@ -391,7 +391,7 @@ def distinct(rows: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
     new = [(pl.col(name) != pl.col(name).shift(1)).fill_null(value=True) for name in names]
     is_new = pl.any_horizontal(pl.lit(value=False), *new)
     # not LazyFrame.filter: Polars 1.44 panics where it pushes one down to a cache
-    return rows.select(pl.col(*names).filter(is_new)).unique()
+    return rows.select(pl.col([*names]).filter(is_new)).unique()
 
 
 def are_distinct(table: Table) -> bool:
