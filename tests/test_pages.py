@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import itertools
+import json
 import math
 import re
 import tomllib
@@ -15,11 +16,10 @@ import names
 import pages
 import polars as pl
 import pytest
+import quoted
 
 import rankframe as rf
 from rankframe import parts, plot, trec, typing
-from rankframe._request import labels
-from rankframe._request.labels import METRICS
 
 README = pages.PAGES[0].read_text()
 GENERATED = ("conformance.md", "metrics.md", "names.md", "odd_input.md")
@@ -202,37 +202,18 @@ def test_sources_are_in_the_bibliography():
     assert len(entries) == len(set(entries))
 
 
-def test_speed_that_is_reported_was_measured():
-    """The README's ratios, and the benchmarks' own table of targets, are those of the results."""
-    folder = Path(__file__).parents[1] / "benchmarks"
-    results = pl.read_csv(folder / "results.csv").filter(suite="five")
-    names = ["rectools", "pytrec_eval", "replay", "ranx", "pyspark"]
-    told = {}
-    for data in [("a", "integer"), ("b", "integer"), ("c", "integer"), ("c", "string")]:
-        cell = results.filter(shape=data[0], ids=data[1])
-        ratios = {row["peer"]: float(f"{row['ratio']:.2g}") for row in cell.to_dicts()}
-        told[data] = [next(r for peer, r in ratios.items() if peer.startswith(n)) for n in names]
-    page = (folder / "README.md").read_text()
-    lines = page.split("| times as long as rankframe")[1].splitlines()[2:7]
-    table = [[float(cell) for cell in line.split("|")[3:-1]] for line in lines]
-    assert table == [list(row) for row in zip(*told.values(), strict=True)]
-    assert all(ratio > 1 for row in table for ratio in row)  # "ahead of six libraries"
-    rectools, pytrec_eval, replay, ranx, spark = (f"{ratio:g}" for ratio in told["a", "integer"])
-    said = f"RecTools takes {rectools} times as long, RePlay {replay}, pytrec_eval {pytrec_eval}, "
-    said += f"Spark's RankingMetrics {spark} and ranx {ranx} (after its JIT warm-up)."
-    assert said in README.replace("\n", " ")
-    largest = re.search(r"\| plain \| 300 \| ([\d.]+) \| [\d.]+ \| (\d+) \|", page)
-    assert largest
-    seconds, memory = map(float, largest.groups())
-    assert f"300 M rows of Parquet in {seconds:.0f} s and {memory / 1000:.1f} GB" in README
+def test_quoted_numbers_are_counted():
+    stored = json.loads(quoted.STORED.read_text())
+    assert stored == stored | quoted.counted()
+    texts, absent = quoted.pages(stored)
+    assert absent == quoted.UNQUOTED
+    assert texts == {page: page.read_text() for page in texts}
 
 
-def test_number_of_metrics_is_counted():
-    table = README.split("| label | definition | question |")[1].split("\n\n")[0]
-    shown = re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in table.splitlines()[2:]))
-    functions = {labels.function_of(label) for label in shown}
-    assert len(table.splitlines()) == 2 + 6
-    assert f"[{len(METRICS) - len(functions)} other metrics](notebooks/metrics.md)" in README
+def test_quoted_numbers_are_renewed():
+    text, renewed = "6 libraries, with six\nlibraries", "6 libraries, with nine\nlibraries"
+    got = quoted.written(text, "with {libraries} libraries", {"libraries": "nine"})
+    assert got == (renewed, 1)
 
 
 def test_oldest_versions_are_those_of_the_package():

@@ -15,9 +15,6 @@ import nbformat
 import reference
 from nbconvert import MarkdownExporter
 
-from rankframe import plot
-from rankframe._request import labels
-
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]
 REPOSITORY = "https://github.com/rankframe/rankframe/blob/main/"
@@ -44,9 +41,7 @@ def main(folder: Path) -> int:
     for name, text in metric_pages.pages().items():
         pages.joinpath(name).write_text(text)
     index = pages / "index.md"
-    counts = {"METRICS": str(len(labels.METRICS)), "CHARTS": str(len(plot.__all__))}
-    for place, text in {"CODE\n": first_code(), **counts}.items():
-        index.write_text(index.read_text().replace(place, text))
+    index.write_text(index.read_text().replace("CODE\n", first_code()))
     for path in [*PICTURES, HERE / "site.css"]:
         shutil.copy(path, pages)
     live_report.live_report().save(pages / "report.html", static=True)

@@ -1,9 +1,10 @@
 """Equal to trec_eval 10 to the last digits, on the runs and qrels that NIST published."""
 
-from pathlib import Path
+import json
 
 import polars as pl
 import pytest
+import quoted
 
 from rankframe import trec
 from rankframe._command.main import main
@@ -108,9 +109,9 @@ def test_ranks_from_scores_are_those_of_trec_eval(shared, name):
     assert ranked["rank"].equals(run["rank"].cast(pl.Int64))
 
 
-def test_readme_counts_these_numbers(shared):
+def test_quoted_numbers_are_these(shared):
     found = [expected_values(shared, name, file) for name in DATA_SETS for file in OPTIONS]
     numbers = sum(expected.height for expected, _ in found)
     measures = {measure for _, names in found for measure in names}
-    readme = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
-    assert f"{numbers:,} numbers of {len(measures)} measures" in readme
+    stored = json.loads(quoted.STORED.read_text())
+    assert (stored["numbers"], stored["measures"]) == (f"{numbers:,}", f"{len(measures)}")
