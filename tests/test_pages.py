@@ -283,5 +283,28 @@ def test_workflows_call_what_a_developer_calls():
         assert text.count("runs-on:") == text.count("timeout-minutes:")
         assert not re.findall(r"uses: (?!\S+@[0-9a-f]{40} # v[\d.]+)", text)  # a tag can be moved
     assert f"version: {rf.__version__}\n" in pages.TOP.joinpath("CITATION.cff").read_text()
+    classifiers = tomllib.loads((pages.TOP / "pyproject.toml").read_text())["project"][
+        "classifiers"
+    ]
+    versions = set(re.findall(r"Python :: (3\.\d+)", "".join(classifiers)))
+    assert versions == set(re.findall(r'python(?:-version)?: "([\d.]+)"', ci))
+    systems = {"macos": "MacOS", "windows": "Windows", "ubuntu": "Linux"}
+    told = {name.rpartition(" ")[2] for name in classifiers if name.startswith("Operating System")}
+    assert told == {systems[name] for name in re.findall(r"\b(\w+)-latest", ci)}
     hooks = pages.TOP.joinpath(".pre-commit-config.yaml").read_text()
     assert re.findall(r"- repo: (.*)", hooks) == ["local"]
+
+
+def test_recipe_asks_for_what_the_package_asks_for():
+    page = pages.TOP.joinpath("CONTRIBUTING.md").read_text()
+    recipe = pytest.importorskip("yaml").safe_load(page.split("```yaml\n")[1].split("```")[0])
+    settings = tomllib.loads(pages.TOP.joinpath("pyproject.toml").read_text())
+    project, needed = settings["project"], recipe["requirements"]
+    oldest = project["requires-python"].removeprefix(">=")
+    assert recipe["context"] == {"version": rf.__version__, "python_min": oldest}
+    assert [one.replace(" ", "") for one in needed["run"][1:]] == project["dependencies"]
+    assert [one.replace(" ", "") for one in needed["host"][2:]] == settings["build-system"][
+        "requires"
+    ]
+    (script,) = project["scripts"].items()
+    assert recipe["build"]["python"]["entry_points"] == [" = ".join(script)]
