@@ -306,5 +306,7 @@ def test_recipe_asks_for_what_the_package_asks_for():
     assert [one.replace(" ", "") for one in needed["host"][2:]] == settings["build-system"][
         "requires"
     ]
+    files = settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert {name[0] for name in files} == {"/"}  # no "tests" of an environment in the checkout
     (script,) = project["scripts"].items()
     assert recipe["build"]["python"]["entry_points"] == [" = ".join(script)]
