@@ -1,4 +1,4 @@
-"""The recipes of the page on pipelines that need other engines."""
+"""The recipes of the page on parts that need other engines."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from two_models import RUN, TRUTH
 
 import rankframe as rf
 
-PAGE = Path(__file__).parents[1] / "notebooks" / "pipelines.md"
+PAGE = Path(__file__).parents[1] / "notebooks" / "parts.md"
 BLOCKS = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 EXPECTED = rf.evaluate(RUN, "ndcg@10", truth=TRUTH, by="model")
 
