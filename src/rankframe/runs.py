@@ -1,4 +1,4 @@
-"""Several runs: put together, fused, compared by their lists."""
+"""Several runs: stack them, fuse them, and compare their lists."""
 
 from rankframe import _rooms
 

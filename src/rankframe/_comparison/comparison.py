@@ -101,17 +101,18 @@ def compare(
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
         these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
-        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+        user and group of ``by``, with a numeric column per metric, where null means undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     human
-        Labels by humans, as a truth: then those of ``truth`` are a judge's, such as a model's. They
-        are of a random sample of the users of ``truth``, and complete for them to the depth of the
-        metrics.
+        A truth with labels by humans; ``truth`` then has the labels of a judge, such as a language
+        model. It has a random sample of the users of ``truth``, and all their labels down to the
+        depth of the metrics.
     by
         Columns of segments, such as country, fold or day.
     total
@@ -124,7 +125,7 @@ def compare(
         ``"sequential"`` (valid at every look). The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bh"`` (Benjamini
-        and Hochberg), or None. ``"max_t"`` has one of its own, and takes no other.
+        and Hochberg), or None. ``"max_t"`` corrects by itself, and takes no other.
     confidence
         The probability that a single interval covers the true value.
     margin
@@ -135,15 +136,15 @@ def compare(
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
     resamples
-        How many resamples the tests and intervals draw that need any.
+        The number of resamples, for the tests and intervals that draw them.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     paired
-        False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
-        by Welch's t of all users of each; users in both count with their covariance.
+        False: compare groups of different users, such as weeks or cohorts with ``model="week"``, by
+        Welch's t test on all users of each group. Users in both groups enter with their covariance.
     over
         A column of the run, such as ``"seed"``, whose values are training runs of one system for
         the same users: each user's value is the mean over runs, and users and runs are two sources
@@ -160,11 +161,11 @@ def compare(
         One row per segment, metric and pair, null where a number is undefined:
 
         - segments…, the system (in the column of the model), ``metric``, ``baseline``
-        - ``difference``: the mean difference of ``users``, whom all other columns describe
+        - ``difference``: the mean difference over ``users``; all other columns describe these users
         - ``relative``: difference / baseline_mean, 0.02 for +2%
         - ``users``: those with a value of both (with ``paired=False``, those of the system)
-        - ``note``: why a number is null, how many users are left out or have no list, and what to
-          doubt, such as few users, or an effect too small to matter
+        - ``note``: why a number is null, how many users are left out or have no list, and reasons
+          for caution, such as few users or an effect too small to matter
         - ``ci_low``, ``ci_high``: the interval of the difference
         - ``p_adjusted``: the p-value of ``test`` after ``correction``
         - ``p_not_worse``: with a margin, one-sided, corrected like p
@@ -183,7 +184,7 @@ def compare(
         - ``relative_low``, ``relative_high``: Fieller's interval of ``relative``
         - ``p_value``: of ``test``, without ``correction``
         - ``effect_size``: mean / standard deviation of the differences (Cohen's d of paired data)
-        - ``higher``, ``equal``, ``lower``: users whose value is so
+        - ``higher``, ``equal``, ``lower``: the numbers of users whose value rose, stayed or fell
         - ``detectable``: the smallest true difference that these users show with power 0.8 (see
           ``power``), at the level α / m of one of the m comparisons that are corrected together
         - ``p_equivalent``: with a margin, one-sided, corrected like p
@@ -198,16 +199,17 @@ def compare(
     Raises
     ------
     RankingDataError
-        If there is only one cluster, or a user has no cluster or several; or of ``human``, as in
-        ``summarize``.
+        If there is only one cluster, or a user has no cluster or several; or ``human`` breaks a
+        rule of ``summarize``.
     ValueError
-        If a metric has no value per user and is no geometric mean, or an option has no form for the
-        ``test`` or ``over``: weights and clusters, a margin, a correction; or if ``margin`` or
-        ``primary`` names no tested metric, or with ``"sequential"``, a metric has no finite range.
+        If a metric has no value per user and is not a geometric mean; if the ``test`` or ``over``
+        does not support an option, such as weights, clusters, a margin or a correction; if
+        ``margin`` or ``primary`` names a metric that is not tested; or if a metric has no finite
+        range with ``"sequential"``.
 
     Notes
     -----
-    Choose the test before you see the values. How well each one holds is on the page on comparing.
+    Choose the test before you see the values. The page on comparing shows how well each one holds.
 
     - ``"t"``: where fewer than 20 users differ, the exact test (all patterns of signs of the
       differences; of hits, McNemar's), and ``note`` says so; not with weights, clusters of several
@@ -221,7 +223,7 @@ def compare(
       and S. S. Young, *Resampling-Based Multiple Testing*, 1993.
 
     Without ``baseline``, each system is compared with those before it: in the order of a dict or an
-    Enum, else of name, and ``note`` says so. Rows of ``total`` count in ``correction``; in them, a
+    Enum, else by name, and ``note`` says so. Rows of ``total`` count in ``correction``; in them, a
     user of several segments is one observation. Users missing from a run score 0, unless ``users=``
     says otherwise. With ``primary``, ``p_adjusted`` of other metrics is at least that of the
     primary one for the same pair. Geometric means are compared on logarithms, and ``note`` has the
@@ -231,8 +233,8 @@ def compare(
     ratios. With ``average`` of a column, ``difference`` is the mean of the differences of its
     groups, with SE² = Σ s²/n / G² over G groups of n users with the variance s² of differences:
     users are drawn, and groups are fixed, so it says nothing of other groups; only ``"t"`` has this
-    form. A margin of ``"1%"`` tests new − 0.99 · old and new − 1.01 · old, per user, whose
-    baseline must be above 0; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987.
+    form. A margin of ``"1%"`` tests new − 0.99 · old and new − 1.01 · old, per user, whose baseline
+    must be above 0; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987.
 
     With ``human``, the difference is estimated from those of the judge and of humans as the mean in
     ``summarize`` is, with its λ also for both means, and tested by t. Where fewer than 20 users
@@ -242,13 +244,13 @@ def compare(
     the variance of the means of a system's m runs, and r what it would be if runs differed by their
     users alone, the mean square of user × run, divided by the users. Degrees of freedom are
     Satterthwaite's, with s² for each term, and at least those of the fewest runs. The larger p and
-    the farther ends of this and of the test of users alone count. A user counts who has a value in
-    every run of both systems; one whose list is missing from a run scores 0 there, as everywhere.
-    For a system with a single run, s² − r is pooled from the runs of all systems; if no system has
-    several, the test is of users alone. ``note`` says so. Few runs tell little of their variance: 2
-    runs beside a single one reject in 11% of simulations without a true difference, where 5% were
-    right. R. L. Brennan, *Generalizability Theory*, 2001; F. E. Satterthwaite, *Biometrics
-    Bulletin* 2, 1946.
+    the farther ends of this and of the test of users alone count. A user counts if there is a value
+    in every run of both systems. A user whose list is missing from a run scores 0 there, as
+    everywhere. For a system with a single run, s² − r is pooled from the runs of all systems; if no
+    system has several, the test is of users alone. ``note`` says so. Few runs tell little of their
+    variance: 2 runs beside a single one reject in 11% of simulations without a true difference,
+    where 5% were right. R. L. Brennan, *Generalizability Theory*, 2001; F. E. Satterthwaite,
+    *Biometrics Bulletin* 2, 1946.
 
     Examples
     --------

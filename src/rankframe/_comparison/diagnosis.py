@@ -74,13 +74,14 @@ def who_gained(
     k
         Cut-off.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     baseline
-        The system that the others are compared with; by default the first one of a dict or an
-        Enum. A column of text has no order, and needs a name.
+        The system that the others are compared with; by default the first one of a dict or an Enum.
+        For a column of text, which has no order, name the baseline.
     bins
         The greatest number of bins. Users with the same R, their number of relevant items, are in
         the same bin.
@@ -100,9 +101,9 @@ def who_gained(
         ``recall_change``; ``precision_shrunken`` and ``recall_shrunken`` (the changes, pulled
         toward those of all bins as far as chance explains their distance), with their 95% intervals
         ``precision_shrunken_low`` to ``precision_shrunken_high``, and so for recall; the
-        ``reading`` of both changes, and ``signs``, what their signs read without a test. Then the
-        system's mean ``precision`` and ``recall``, and the best means that the users' R allow,
-        ``attainable_precision`` and ``attainable_recall``.
+        ``reading`` of both changes, and ``signs``, the same reading by their signs, without a test.
+        Then the system's mean ``precision`` and ``recall``, and the best means that the users' R
+        allow, ``attainable_precision`` and ``attainable_recall``.
 
         The shrunken columns are null in the row of all users and in that of users without a list,
         with fewer than two bins, and where no bin has a spread.
@@ -114,9 +115,9 @@ def who_gained(
         readings, if one change is shown; "no difference seen"; "unchanged", if every user has as
         many hits as before; "no test: …" with the reason. Each row is tested on its own: about 1
         bin in 20 shows a difference by chance alone. For users without a list it is "no list of
-        knn: 192 users"; if these are at least 5%, the reading of all users names them, too: "worse
-        overall; 192 of 301 users have no list of knn". Without a common user it is "no user has a
-        value in both".
+        knn: 192 users"; if these are at least 5%, the reading of all users names them as well:
+        "worse overall; 192 of 301 users have no list of knn". Without a user in both it is "no user
+        has a value in both".
 
     Notes
     -----

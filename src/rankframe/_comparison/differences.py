@@ -47,20 +47,21 @@ def differences(
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
         these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
-        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+        user and group of ``by``, with a numeric column per metric, where null means undefined.
     metric
         A label or an expression, as in ``per_user``.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     baseline
-        The system that the others are compared with; by default the first one of a dict or an
-        Enum. A column of text has no order, and needs a name.
+        The system that the others are compared with; by default the first one of a dict or an Enum.
+        For a column of text, which has no order, name the baseline.
     n
-        Only the n greatest losses and the n greatest gains of each segment and system. By default
-        all users, also those without a change.
+        Return only the n greatest losses and the n greatest gains of each segment and system. By
+        default all users are returned, also those without a change.
     queries
         The texts of the queries (or of other users), one row per query: its columns of text follow
         the user.
@@ -71,11 +72,12 @@ def differences(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per user, of those whom ``compare`` counts: with a value of both systems, and a
-        weight above 0. By segment and system, and there from the greatest loss of
-        weight · difference to the greatest gain, then by user:
+        One row per user whom ``compare`` counts, which means a value of both systems and a weight
+        above 0. Sorted by segment and system, then from the greatest loss of weight · difference to
+        the greatest gain, then by user:
 
-        - segments…; of more than two systems, the system (in the column of the model); the user
+        - segments…; if there are more than two systems, the system (in the column of the model);
+          the user
         - with ``queries``, its columns of text, null for a query that it lacks
         - ``value``, ``baseline_value``: those of ``per_user``, as Float64
         - ``difference``: value − baseline_value, whose weighted mean is ``difference`` of
@@ -89,8 +91,8 @@ def differences(
     Raises
     ------
     RankingDataError
-        If ``queries`` has no text, two rows of one query, or a column of text with the name of a
-        column of the result.
+        If ``queries`` has no column of text, has two rows of one query, or has a column of text
+        with the name of a column of the result.
     ValueError
         If the call names several metrics, or one without a value per user.
 
@@ -98,8 +100,8 @@ def differences(
     -----
     Single users differ by chance, too: ``compare`` says what their mean shows.
     ``runs.side_by_side`` has both lists of one user, ``plot.per_user`` draws the values of all
-    users, and ``plot.compare`` the mean differences. Of a LazyFrame, the column of the systems is
-    read at the call, since a third one adds a column.
+    users, and ``plot.compare`` the mean differences. For a LazyFrame, the column of the systems is
+    read at the call, since a third system adds a column.
 
     Examples
     --------

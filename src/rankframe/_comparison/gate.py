@@ -85,22 +85,24 @@ def gate(
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
         these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
-        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+        user and group of ``by``, with a numeric column per metric, where null means undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or expressions such as ``rf.metrics.ndcg_at(10)``, of metrics
         with a direction: higher is better, or lower is.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     human
-        Labels by humans, as a truth: then those of ``truth`` are a judge's, such as a model's. They
-        are of a random sample of the users of ``truth``, and complete for them to the depth of the
-        metrics. The corrected means and differences of ``summarize`` and ``compare`` decide.
+        A truth with labels by humans; ``truth`` then has the labels of a judge, such as a language
+        model. It has a random sample of the users of ``truth``, and all their labels down to the
+        depth of the metrics. The corrected means and differences of ``summarize`` and ``compare``
+        decide.
     by
         Columns of segments, such as country, fold or day.
     baseline
-        The system that the others are compared with; by default the first one of a dict or an
-        Enum. A column of text has no order, and needs a name.
+        The system that the others are compared with; by default the first one of a dict or an Enum.
+        For a column of text, which has no order, name the baseline.
     margin
         The accepted loss on the scale of the metric, below the width of its range, or a share of
         the baseline's values such as ``"1%"`` (with ``test="t"``): one for all metrics, or a
@@ -108,16 +110,17 @@ def gate(
         compared if they have a floor. Floors without ``baseline`` and ``margin`` compare nothing.
     primary
         The metric that must be better, by the two-sided test of ``compare``. Then one row with
-        ``metric`` "decision" is above those of each system and segment. Replaces ``margin``, floors
-        and ``undecided``; without ``*metrics``, it and ``guardrails`` are the metrics.
+        ``metric`` "decision" is above those of each system and segment. It replaces ``margin``,
+        floors and ``undecided``; without ``*metrics``, it and ``guardrails`` are the metrics.
     guardrails
         Metrics that must not be worse, and the accepted loss > 0 of each, as in ``margin``:
         ``{"recall@100": 0.01, "rr": "5%"}``. Metrics of all lists, such as coverage, have no
-        interval of a difference, and are refused.
+        interval of a difference, and raise an error.
     ratio
-        With ``paired=False``, the planned shares of users: ``{"old": 1, "new": 1}``. Where numbers
-        of users (or clusters) with a list contradict them, p < 0.001 in the exact binomial test,
-        nothing can be judged. Without it, ``note`` of each metric names both numbers.
+        With ``paired=False``, the planned shares of users: ``{"old": 1, "new": 1}``. If the numbers
+        of users (or clusters) with a list contradict them, with p < 0.001 in the exact binomial
+        test, nothing can be judged. Without ``ratio``, the ``note`` of each metric names both
+        numbers.
     at_least
         A floor: the least accepted mean of every system, the baseline included, such as 0.9, or a
         mapping such as ``{"recall@3": 0.9}``. The mean itself is compared. Floors need no baseline,
@@ -131,10 +134,11 @@ def gate(
         ``interval``, the whole interval reaches the floor). ``"pass"``: fail only if the whole
         interval is beyond the margin (or floor), so the system is worse, or if there is none.
     most_missed
-        The greatest share of the users with a relevant item, in each segment, who may be without a
-        list of a gated system; with more, it fails there. ``users=`` says who counts. None: any.
+        The greatest share of users without a list that a system may have in any segment, among the
+        users with a relevant item; with more, it fails there. ``users=`` says who counts. None: any
+        share.
     systems
-        The systems that must be there, such as ``["live", "next"]``; one that is not has rows that
+        The systems that must be present, such as ``["live", "next"]``; a missing one has rows that
         fail.
     total
         Add the decision over all segments, with null in the segment columns.
@@ -144,19 +148,19 @@ def gate(
         values are 0 or 1.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bh"`` (Benjamini
-        and Hochberg), or None. ``"max_t"`` has one of its own, and takes no other.
+        and Hochberg), or None. ``"max_t"`` corrects by itself, and takes no other.
     confidence
         The probability that a single interval covers the true value.
     resamples
-        How many resamples the tests and intervals draw that need any.
+        The number of resamples, for the tests and intervals that draw them.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     paired
-        False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
-        by Welch's t of all users of each; users in both count with their covariance.
+        False: compare groups of different users, such as weeks or cohorts with ``model="week"``, by
+        Welch's t test on all users of each group. Users in both groups enter with their covariance.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
         ``rankframe.typing.StatisticsOptions``.
@@ -184,11 +188,11 @@ def gate(
     ValueError
         If ``margin`` or a floor names a metric that is not requested, a metric cannot be decided
         (it has no better direction, or no value per user, or is a geometric mean with a margin), no
-        value reaches a floor or a margin, or an option does not decide: without a comparison
-        ``paired=False``, a ``test``, or without ``interval`` a ``confidence`` or ``undecided``. If
-        ``undecided="fail"`` has no margin, with which a system that equals the baseline would pass
-        with probability (1 − confidence)/2 only. If ``"sequential"`` has a floor, or a margin with
-        a correction.
+        value can reach a floor or a margin, or an option has no effect: ``paired=False`` or a
+        ``test`` without a comparison, a ``confidence`` or ``undecided`` without ``interval``. If
+        ``undecided="fail"`` has no margin: a system that equals the baseline would pass with
+        probability (1 − confidence)/2 only. If ``"sequential"`` has a floor, or a margin with a
+        correction.
 
     Notes
     -----
@@ -206,16 +210,17 @@ def gate(
     more. Without a margin it is that of ``compare``. Where all users differ by the same amount,
     there is no interval, and the exact test of ``compare`` decides.
 
-    A decision is "stop" if the primary metric is worse, or a guardrail by more than its margin;
-    else "cannot be judged" if one of them has no test; "ship" if the primary metric is better and
-    no guardrail is worse by its margin or more; else "hold". The primary metric is tested at
-    1 − confidence, each guardrail one-sided at half of it. As all must hold, there is no correction
-    for several metrics, nor for several systems or segments: each is decided by itself.
+    A decision is "stop" if the primary metric is worse, or a guardrail is worse by more than its
+    margin; else "cannot be judged" if one of them has no test; else "ship" if the primary metric is
+    better and no guardrail is worse by its margin or more; else "hold". The primary metric is
+    tested at 1 − confidence, each guardrail one-sided at half of it. As all must hold, no
+    correction for several metrics is needed. Several systems or segments are not corrected either:
+    each is decided by itself.
 
     A margin of ``"1%"`` is tested as in ``compare``; the column ``margin`` has the share of the
-    baseline's mean. Without a test, as with no users or one, nothing is known, and a system fails,
-    also in a segment without a user. ``why`` of an undecided system says how often an equal one
-    would pass (see ``power(margin=)``), in at most 20 rows, as each takes a simulation.
+    baseline's mean. Without a test, as with no users or a single one, a system fails, even in a
+    segment without a user. ``why`` of an undecided system says how often an equal one would pass
+    (see ``power(margin=)``), in at most 20 rows, as each takes a simulation.
 
     Examples
     --------

@@ -52,18 +52,19 @@ def harm(
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
         these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
-        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+        user and group of ``by``, with a numeric column per metric, where null means undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or expressions such as ``rf.metrics.ndcg_at(10)``, of metrics
         with a direction: higher is better, or lower is.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     baseline
-        The system that the others are compared with; by default the first one of a dict or an
-        Enum. A column of text has no order, and needs a name.
+        The system that the others are compared with; by default the first one of a dict or an Enum.
+        For a column of text, which has no order, name the baseline.
     more_than
         The loss that a user must exceed to count, ≥ 0, on the scale of the metric: one number for
         all metrics, or a mapping such as ``{"ndcg@10": 0.1}``; metrics missing from the mapping
@@ -79,17 +80,17 @@ def harm(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and system: the system (in the column of the model), segments…,
         ``metric``, ``baseline``, ``users`` (with a value of both), ``note``, which explains why a
-        number is null and names users with a value in only one of the two, from 5% on,
+        number is null and, from 5% on, names users with a value of only one of the two,
         ``more_than``, ``share`` (of the users who lose more than that), and its interval
         ``share_low`` to ``share_high``.
 
     Raises
     ------
     TypeError
-        If there are clusters: users are taken for independent.
+        If there are clusters: users are assumed to be independent.
     ValueError
         If a metric has no better direction, ``more_than`` is negative or names a metric that is not
-        requested, or there are weights: users count alike.
+        requested, or there are weights: all users count the same.
 
     Notes
     -----

@@ -72,7 +72,7 @@ def judges(
         The column that names the judges.
     baseline
         The judge that the others are compared with, such as ``"human"``; by default the first one
-        of a dict or an Enum. A column of text has no order, and needs a name.
+        of a dict or an Enum. For a column of text, which has no order, name the baseline.
     by
         Columns of the judgments, such as a class of length or the place at which the judge saw the
         item. The segment of a pair is that of the judge's row, or where it is null, of the
@@ -94,7 +94,8 @@ def judges(
         ``value``, and its interval ``ci_low`` to ``ci_high``. The measures are
 
         - ``"exact"``, the share of pairs with equal grades
-        - ``"bias"``, the mean of the judge's grade − the baseline's: above 0, the judge is generous
+        - ``"bias"``, the mean of the judge's grade minus the baseline's: above 0, the judge is
+          generous
         - ``"kappa"``, Cohen's κ = 1 − Σ w·observed / Σ w·expected, where w is 1 for two grades that
           differ; ``"kappa_linear"``, where it is their distance; ``"kappa_quadratic"``, its square
         - ``"alpha"``, Krippendorff's α of the two judges, for ordered grades

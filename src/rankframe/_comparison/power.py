@@ -78,21 +78,22 @@ def power(
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
         these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
-        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+        user and group of ``by``, with a numeric column per metric, where null means undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     human
-        Labels by humans of a random sample of the users of ``truth``, which are a judge's, as in
-        ``compare``: a pilot from which is planned how many human labels a difference needs.
+        A truth with labels by humans for a random sample of the users of ``truth``, as in
+        ``compare``. From this pilot, ``power`` plans how many human labels a difference needs.
     by
         Columns of segments, such as country, fold or day.
     baseline
-        The system that the others are compared with; by default the first one of a dict or an
-        Enum. A column of text has no order, and needs a name.
+        The system that the others are compared with; by default the first one of a dict or an Enum.
+        For a column of text, which has no order, name the baseline.
     power
         The probability of finding a true difference, above 1 − ``confidence``.
     confidence

@@ -62,13 +62,14 @@ def compare_segments(
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
         these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
-        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+        user and group of ``by``, with a numeric column per metric, where null means undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     baseline
@@ -79,7 +80,7 @@ def compare_segments(
     confidence
         The probability that a single interval covers the true value.
     resamples
-        How many resamples the tests and intervals draw that need any.
+        The number of resamples, for the tests and intervals that draw them.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
@@ -134,8 +135,8 @@ def compare_segments(
     that of the pooled variance of the users of all segments, as f s² + 30 s_pooled² over f + 30 (f:
     degrees of freedom), so that a segment of one user, or of equal differences, has a value. The
     intervals allow for the estimated μ and τ². They cover on average over the segments, not each
-    segment: in simulations 88% to 100%, and least where few users of small segments differ; of one
-    large segment, as little as 84%, where τ is as small as its s.
+    segment: in simulations 88% to 100%, with the lowest coverage where few users of small segments
+    differ. They cover one large segment in as little as 84%, where τ is as small as its s.
 
     Examples
     --------

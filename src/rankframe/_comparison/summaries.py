@@ -89,17 +89,18 @@ def summarize(
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
         these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
-        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+        user and group of ``by``, with a numeric column per metric, where null means undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     human
-        Labels by humans, as a truth: then those of ``truth`` are a judge's, such as a model's. They
-        are of a random sample of the users of ``truth``, and complete for them to the depth of the
-        metrics.
+        A truth with labels by humans; ``truth`` then has the labels of a judge, such as a language
+        model. It has a random sample of the users of ``truth``, and all their labels down to the
+        depth of the metrics.
     by
         Columns of segments, such as country, fold or day.
     total
@@ -112,7 +113,7 @@ def summarize(
         ``"auto"``: chosen by the number and the values of the users, which ``note`` reports;
         ``"t"``: Student's interval.
     resamples
-        How many resamples the tests and intervals draw that need any.
+        The number of resamples, for the tests and intervals that draw them.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
@@ -130,24 +131,23 @@ def summarize(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per group and metric: by…, ``metric``, ``users`` (the number behind the mean),
-        ``num_left_out`` (those who count, by ``users=``, and have no value), ``mean``,
+        ``num_left_out`` (users who count, by ``users=``, but have no value), ``mean``,
         ``num_missed`` (how many of both have no list, so that most metrics are 0 for them),
         ``min``, ``p10`` (a tenth of the values are lower), ``median``, ``max``, with ``total`` its
         columns, with ``over`` ``runs`` and ``runs_std`` (the number of training runs, and the
         standard deviation of their means), ``std`` (over users), ``ci_low``, ``ci_high`` and
         ``note``, which explains why a number is null, and reports how many users have no list if
         they are at least 5%. Counts such as ``num_hits`` are averaged. Intervals end at the
-        metric's range, and ``note`` says that one was cut.
-        With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
-        effective number of users. With ``cluster``, it has the number of clusters. With
-        ``"auto"``, ``note`` reports resamples without spread: these have no t statistic and are
-        ignored (if their share is above (1 − confidence) / 2, the interval is Student's). It also
-        reports fewer than 20 users, or, if a quarter of the users or more share one value such as
-        0, fewer than 20 users with other values: the interval may then cover less often than
-        stated. With ``cluster``, these counts are of clusters and their means, by which ``"auto"``
-        chooses. For a geometric mean such as ``gmap@10``, ``mean`` is that mean, and its interval
-        is that of the mean of ln(x + ε), transformed back to the scale of the metric; the other
-        columns describe the users' values x.
+        metric's range, and ``note`` says that one was cut. With ``weights``, ``mean``, ``std`` and
+        the interval are weighted, and ``note`` reports the effective number of users. With
+        ``cluster``, it reports the number of clusters. With ``"auto"``, ``note`` reports resamples
+        without spread: these have no t statistic and are ignored (if their share is above (1 −
+        confidence) / 2, the interval is Student's). It also reports fewer than 20 users, or, if a
+        quarter of the users or more share one value such as 0, fewer than 20 users with other
+        values: the interval may then cover less often than stated. With ``cluster``, these counts
+        are of clusters and their means, by which ``"auto"`` chooses. For a geometric mean such as
+        ``gmap@10``, ``mean`` is that mean, and its interval is that of the mean of ln(x + ε),
+        transformed back to the scale of the metric; the other columns describe the users' values x.
         With ``human``, also ``users_human`` (Int64, users with human labels and a value),
         ``correction`` (Float64, the judge's mean minus ``mean``, also in ``note``); ``min`` to
         ``std`` are of values by humans, and all three are null without such a user.
@@ -156,10 +156,10 @@ def summarize(
     ------
     RankingDataError
         If there is only one cluster, or a user has no cluster or several. If ``human`` has a user
-        that ``truth`` has not, items are judged in one alone, a column ``drawn`` of it is not
-        "random" in every row, or a cluster has labels for some of its users only.
+        whom ``truth`` does not have, an item is judged in only one of the two, its column ``drawn``
+        is not "random" in every row, or a cluster has labels for only some of its users.
     ValueError
-        If ``human`` has no form for ``over``, ``average`` or a metric.
+        If ``human`` is combined with ``over``, ``average`` or a metric that do not support it.
 
     Notes
     -----

@@ -34,8 +34,8 @@ def conventions(
     truth: Truth | None = None,
     **options: Unpack[Options],
 ) -> FrameT:
-    """
-    Return how far the value of a metric depends on its convention, and whether systems turn.
+    """Return how much the value of a metric depends on its conventions, and whether systems swap
+    places.
 
     Parameters
     ----------
@@ -45,8 +45,9 @@ def conventions(
     metric
         The label of a metric, such as ``"ndcg@10"``.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     **options
         The keywords of ``evaluate`` that you use yourself, and columns' roles: see
         ``rankframe.typing.Options``. Other conventions depart from these.
@@ -54,33 +55,33 @@ def conventions(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per system and choice, systems in your order. First ``"all"``, of every convention
-        as ``rf.explain`` has them; then the choices in which only this one is not yours, the
+        One row per system and choice, with systems in your order. The first is ``"all"``, over
+        every convention of ``rf.explain``; then come single choices, with all others as yours, the
         greatest width first:
 
-        - of several systems, the system (in the column of the model)
+        - if there are several systems, the system (in the column of the model)
         - ``choice`` (String): a parameter of the metric, such as ``"gain"``, or ``"users"``,
           ``"undefined"``, ``"average"``, ``"relevant_at"``, ``"ties"``, ``"duplicates"``,
           ``"depth"``, ``"unjudged"`` or ``"ranks"``; those without another value have no row
         - ``least``, ``value``, ``greatest`` (Float64): yours is ``value``, null if it is undefined
-        - ``least_setting``, ``greatest_setting`` (String): what gives them, in words; of
-          ``"all"``, the departures from yours, the fewest that do
+        - ``least_setting``, ``greatest_setting`` (String): what gives them, in words; for
+          ``"all"``, the fewest departures from yours that do
         - ``width`` (Float64): greatest − least
         - ``conventions`` (Int64): the number of conventions that have a value, with yours
-        - ``turned`` (List of String), of several systems: those that are above this one under some
-          of these conventions and below it under others; empty if there is none
+        - ``turned`` (List of String), if there are several systems: those that are above this one
+          under some of these conventions and below it under others; empty if there are none
 
     Raises
     ------
     RankingDataError
         If the column of the systems has the name of one of the result.
     ValueError
-        If there are several metrics, or the metric is no label, whose parameters are known.
+        If there are several metrics, or the metric is not a label.
 
     Notes
     -----
-    A value per convention is no sample of one: the width is no interval, and says nothing of other
-    users. Values that differ by less than 1e-12 are equal.
+    Values under several conventions are not a sample: the width is not an interval, and says
+    nothing about other users. Values that differ by less than 1e-12 are equal.
 
     Examples
     --------

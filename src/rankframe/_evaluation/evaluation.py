@@ -67,53 +67,57 @@ def per_user(
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     users
-        Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
-        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"run"``; or
-        ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a judged table
-        of which no judged row lacks a rank, all count: one without a relevant item has the worst
-        value of each metric, with a warning.
+        Which users count: ``"truth"``, those with a relevant item (a user missing from the run
+        scores 0); ``"judged"``, those with any row in the truth; ``"both"``, those in run and
+        truth; ``"run"``; or ``"all"``. The default is ``"truth"``, or ``"run"`` if nothing is
+        judged. If every judged row of a judged table has a rank, all users count, with a warning: a
+        user without a relevant item has the worst value of each metric.
     relevant_at
-        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who
-        counts.
+        The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0
+        does. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not
+        change who counts.
     undefined
-        The value where a metric is undefined, such as for a user without a relevant item. By
-        default null, which a mean leaves out.
+        The value of a metric where it is undefined, as for a user without a relevant item. By
+        default it is null, and the mean leaves the user out.
     unjudged
-        Unjudged items of the lists, and those of negative grade, count as not relevant, ``"miss"``;
-        or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval ``-J``). ``"bounds"``
-        adds ``<metric>_low`` and ``<metric>_high`` to ``"miss"``: the least and the greatest value
-        if any of them are judged, with any grade up to the highest of the truth.
+        What happens to items of the lists without a judgment, or with a negative grade. ``"miss"``:
+        they count as not relevant. ``"drop"``: they are removed after ``exclude``, and the items
+        below move up (trec_eval ``-J``). ``"bounds"`` is ``"miss"`` with ``<metric>_low`` and
+        ``<metric>_high``: the least and the greatest value that the metric could have if these
+        items were judged, with any grade up to the highest of the truth.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``. ``"error"`` sees
-        relevant rows, and all where a metric or ``chance`` counts rows, or scores rank them.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``, ``depth`` and
+        ``unjudged``. ``"error"`` checks relevant rows, and all rows if a metric or ``chance``
+        counts rows, or if ranks come from scores.
     depth
-        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
+        Cut the lists to this depth first, after ``exclude``; the ideal list stays whole (trec_eval
         ``-M``).
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions; a column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
         excluded item that is in the truth is a miss.
     items
-        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-        a vector (a list of numbers).
+        The catalogue: one row per item, with columns such as genres (a list of strings), a provider
+        or a vector (a list of numbers).
     history
-        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+        Past interactions (user, item), for popularity (in distinct users), novelty and profiles.
     preset
         The conventions of a tool, such as ``"ranx"``, or a dict with some of the keys ``users``,
-        ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass wins over it,
-        also None, and so does a parameter in a label.
+        ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass takes
+        precedence, even None, and so does a parameter in a label.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
-        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores a column
+        ``model`` of the run.
 
     Returns
     -------
@@ -196,26 +200,27 @@ def evaluate(
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     total
         Add a row for all users, in which the column ``by`` is null. With several columns the first
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
     users
-        Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
-        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"run"``; or
-        ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a judged table
-        of which no judged row lacks a rank, all count: one without a relevant item has the worst
-        value of each metric, with a warning.
+        Which users count: ``"truth"``, those with a relevant item (a user missing from the run
+        scores 0); ``"judged"``, those with any row in the truth; ``"both"``, those in run and
+        truth; ``"run"``; or ``"all"``. The default is ``"truth"``, or ``"run"`` if nothing is
+        judged. If every judged row of a judged table has a rank, all users count, with a warning: a
+        user without a relevant item has the worst value of each metric.
     relevant_at
-        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who
-        counts.
+        The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0
+        does. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not
+        change who counts.
     undefined
-        The value where a metric is undefined, such as for a user without a relevant item. By
-        default null, which a mean leaves out.
+        The value of a metric where it is undefined, as for a user without a relevant item. By
+        default it is null, and the mean leaves the user out.
     weights
         The column of the truth or the run with the weight of each user, ≥ 0, for the mean Σ
         weight·value / Σ weight. It has one value per user, or per user and group if the truth has
@@ -223,33 +228,35 @@ def evaluate(
     average
         ``"users"``, the mean over users; ``"pooled"``, Σ numerators / Σ denominators over users
         (micro-average), for precision, recall, F, E and R-precision; or a column, such as
-        ``"dataset"``: the mean of the means of its groups, in each of which a user counts apart.
+        ``"dataset"``: the mean of the means of its groups. A user counts once in each group.
     unjudged
-        Unjudged items of the lists, and those of negative grade, count as not relevant, ``"miss"``;
-        or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval ``-J``). ``"bounds"``
-        adds ``<metric>_low`` and ``<metric>_high`` to ``"miss"``: the least and the greatest value
-        if any of them are judged, with any grade up to the highest of the truth.
+        What happens to items of the lists without a judgment, or with a negative grade. ``"miss"``:
+        they count as not relevant. ``"drop"``: they are removed after ``exclude``, and the items
+        below move up (trec_eval ``-J``). ``"bounds"`` is ``"miss"`` with ``<metric>_low`` and
+        ``<metric>_high``: the least and the greatest value that the metric could have if these
+        items were judged, with any grade up to the highest of the truth.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``. ``"error"`` sees
-        relevant rows, and all where a metric or ``chance`` counts rows, or scores rank them.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``, ``depth`` and
+        ``unjudged``. ``"error"`` checks relevant rows, and all rows if a metric or ``chance``
+        counts rows, or if ranks come from scores.
     depth
-        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
+        Cut the lists to this depth first, after ``exclude``; the ideal list stays whole (trec_eval
         ``-M``).
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions; a column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
         excluded item that is in the truth is a miss.
     items
-        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-        a vector (a list of numbers).
+        The catalogue: one row per item, with columns such as genres (a list of strings), a provider
+        or a vector (a list of numbers).
     history
-        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+        Past interactions (user, item), for popularity (in distinct users), novelty and profiles.
     preset
         The conventions of a tool, such as ``"ranx"``, or a dict with some of the keys ``users``,
-        ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass wins over it,
-        also None, and so does a parameter in a label.
+        ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass takes
+        precedence, even None, and so does a parameter in a label.
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
@@ -259,7 +266,8 @@ def evaluate(
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
-        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores a column
+        ``model`` of the run.
 
     Returns
     -------
@@ -282,42 +290,42 @@ def evaluate(
     ``judged``, it reduces all rows of the truth; if it reads ``listed``, the whole list, for which
     a run alone is enough. Geometric means such as ``"gmap"`` are labels, too.
 
-    A column of the users, such as country, belongs in the truth as well: each group has all users
-    of a truth without it, which takes time and memory in proportion to groups × rows of the truth,
-    with a warning from 50 times the rows of both tables on, unless ``users="both"`` or ``"run"``
-    needs only the lists.
+    A column that describes users, such as country, belongs in the truth as well. Without it, each
+    group has all users of the truth, which takes time and memory in proportion to groups × rows of
+    the truth. At 50 times the rows of both tables this gives a warning, unless ``users="both"`` or
+    ``"run"`` needs only the lists.
 
-    ``by="activity"`` puts users into four quantile bins of their number of items in ``history``,
-    ``"popularity"`` the items of the truth by their number of users there, and
-    ``"relevant_items"`` users by that of their relevant items; users and items that are not there
-    have 0. ``"activity(bins=3)"`` has three bins, and ``"activity(5,20)"`` those below 5, from 5 to
-    19, and from 20. The column, an Enum, is called as you write it, and no table may have it. A
-    column of ``by`` that the history has, such as day, limits the counts to its group. In the row
-    of ``total``, a user counts once per bin of ``"popularity"`` with items that they want.
+    ``by="activity"`` puts users into four quantile bins by their number of items in ``history``,
+    and ``"popularity"`` puts the items of the truth into bins by their number of users there. Users
+    and items that the history does not have count 0. ``"relevant_items"`` puts users into bins by
+    their number of relevant items. ``"activity(bins=3)"`` makes three bins, and
+    ``"activity(5,20)"`` bins below 5, from 5 to 19, and from 20. The column is an Enum with the
+    name that you write, which no table may have. A column of ``by`` that the history has, such as
+    day, limits the counts to its group. In the row of ``total``, a user counts once per bin of
+    ``"popularity"`` with items that they want.
 
     A column of ``by`` that is called ``fold`` or ``split`` must be in the truth as well. Each call
     takes a few milliseconds before it reads a row, so stack many small tables, with a column for
     ``by``, and evaluate them in one call instead of a loop.
 
-    A call that is not lazy warns of means over fewer than ``users``, unless it counts the users of
-    each.
+    An eager call warns if a mean is over fewer users than ``users``, unless ``count_users`` reports
+    them.
 
     With ``users="both"``, each system has a mean over its own users. If the run has one batch of
     users and the truth has all users, pass ``"both"``: otherwise the users of other batches count
-    as misses. Only ``exclude`` removes users from the run, as in trec_eval: a list of which
-    ``depth`` leaves nothing still is a list, so that ``depth=k`` and a metric at k have the same
-    users.
+    as misses. Only ``exclude`` removes users from the run, as in trec_eval: a list that ``depth``
+    leaves empty is still a list, so that ``depth=k`` and a metric at k have the same users.
 
     Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have bounds; a metric without proven
-    bounds raises an error. They are null where the metric is null. With ``depth``, items below it
+    bounds raises an error. Bounds are null where the metric is null. With ``depth``, items below it
     are not part of the list.
 
-    Chance and ceiling are means over the same users as the metric, of lists with the same items: of
-    a whole list, after ``exclude``, ``depth`` and ``unjudged``, of which each order is equally
-    likely, or the items stand from rank 1 by grade, unjudged ones last. From one to the other is
-    what a ranker of these items can change. The rest, up to 1 for nDCG, is what the list lacks.
-    Metrics without an exact expectation, such as ERR, raise an error, as do those of subtopics and
-    those that read no grade.
+    Chance and ceiling are means over the same users as the metric, for lists with the same items,
+    after ``exclude``, ``depth`` and ``unjudged``. For chance, all orders of a list are equally
+    likely. For the ceiling, its items are sorted by grade from rank 1, with unjudged items last. A
+    ranker of these items can reach values between the two. The rest, up to 1 for nDCG, is what the
+    list lacks. Metrics without an exact expectation, such as ERR, raise an error, as do metrics of
+    subtopics and metrics that read no grade.
 
     Examples
     --------

@@ -112,12 +112,13 @@ def explain(
     run
         A judged table, or a run with its ``truth``, of one system. A LazyFrame is computed at once.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     digits
         Decimal places of the number, if zeros at its end were cut: 0.38 may be 0.3800, or
-        ``Decimal("0.3800")``. By default those that it shows; of values per user, the most that one
-        of them shows.
+        ``Decimal("0.3800")``. By default those that it shows; for values per user, the most that
+        any of them shows.
     **options
         The keywords of ``evaluate`` that you use yourself, and columns' roles: see
         ``rankframe.typing.Options``. Other conventions depart from these.
@@ -126,36 +127,36 @@ def explain(
     -------
     Explanation
         ``.sentence`` says what the number is, and what yours is. ``.frame`` (polars) has a row per
-        class of conventions that have the same values on these tables and give the number, or, if
-        none does, the nearest three: ``preset`` (String, the tools with this convention, null if
-        none is known), ``words`` (String, its departures from yours), ``call`` (String, code that
-        gives the value, with the names run and truth), a column per metric (Float64),
-        ``difference`` (Float64, the value minus the number; of several, the greatest),
-        ``departures`` (Int64, the choices that differ from yours), ``equivalent`` (Int64, the
-        conventions in the class) and ``fits`` (Boolean). Yours comes first, then those of tools,
-        then those with the fewest departures. ``.choices`` has a row per single choice: ``metric``,
-        ``choice`` and ``words`` (String), ``value`` and ``change`` (Float64), the value with this
-        choice alone, minus yours.
+        class of conventions with the same values on these tables: those that give the number, or,
+        if none does, the nearest three. Its columns are ``preset`` (String, the tools with this
+        convention, null if none is known), ``words`` (String, its departures from yours), ``call``
+        (String, code that gives the value, with the names run and truth), a column per metric
+        (Float64), ``difference`` (Float64, the value minus the number; for several numbers, the
+        greatest), ``departures`` (Int64, the choices that differ from yours), ``equivalent``
+        (Int64, the conventions in the class) and ``fits`` (Boolean). Yours comes first, then those
+        of tools, then those with the fewest departures. ``.choices`` has a row per single choice:
+        ``metric``, ``choice`` and ``words`` (String), ``value`` and ``change`` (Float64), the value
+        with this choice alone, minus yours.
 
-        Of values per user, a convention fits if it has the value of each user, and no other users
-        if any convention has exactly these. Then the column of the metric is the mean over all its
-        users, ``difference`` the number of users with another value, and ``.users`` has these for
-        the first row: the user, ``metric`` (String), ``printed`` and ``value`` (Float64).
+        Values per user fit a convention that gives the value of each user, and no further users if
+        any convention has exactly these. Then the column of the metric is the mean over all its
+        users, ``difference`` is the number of users with another value, and ``.users`` lists them
+        for the first row: the user, ``metric`` (String), ``printed`` and ``value`` (Float64).
 
-        A value fits if it rounds to the number. A convention has a value of each parameter of the
-        metric with named values (and no cut-off), of ``users``, ``undefined`` (null, 0, 1) and
-        ``average`` (pooled), and at most one change of the tables: another ``relevant_at``, order
-        of equal scores, ``duplicates`` or ``depth``, ``unjudged="drop"``, or all ranks one lower.
-        Those of presets are among them. A single number that no preset gives is called
-        "consistent with" a convention, since one of so many may fit by chance, and so is one that
-        more than 1% of numbers drawn at random between the least and the greatest value would fit
-        like this; the sentence says how many would. If nothing fits, a number may have been cut
-        off, such as 0.6416 for 0.641667: then a value fits if it begins with the number.
+        A value fits if it rounds to the number. A convention sets each parameter of the metric that
+        has named values (not the cut-off), ``users``, ``undefined`` (null, 0, 1) and ``average``
+        (pooled), and makes at most one change to the tables: another ``relevant_at``, order of
+        equal scores, ``duplicates`` or ``depth``, ``unjudged="drop"``, or all ranks one lower. The
+        conventions of presets are among them. A single number that no preset gives is called
+        "consistent with" a convention, since one of so many may fit by chance. So is a number if
+        more than 1% of random numbers between the least and the greatest value would fit as well;
+        the sentence says how many. If nothing fits, the number may have been cut off, such as
+        0.6416 for 0.641667: then a value fits if it begins with the number.
 
     Raises
     ------
     ValueError
-        If the number is no value that the metric can have, or ``digits`` is no whole number.
+        If the metric cannot have this value, or ``digits`` is not a whole number.
     RankingDataError
         If the run has several systems.
 

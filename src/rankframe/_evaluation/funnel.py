@@ -48,8 +48,9 @@ def funnel(
     metric
         A metric of ranks and grades, such as ``"ndcg@10"``, ``"recall@10"`` or ``"map"``.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     stages
@@ -67,7 +68,7 @@ def funnel(
         (Float64, only with ``stages``) and ``users`` (Int64, those with a value of the list). The
         stages are ``"list"``, the lists as they are; ``"top"``, their first k items in ideal order,
         k being the metric's cut-off; ``"candidates"``, all their items in ideal order, before the
-        cut; and ``"truth"``, all relevant items in ideal order. So the gaps are what the order of
+        cut; and ``"truth"``, all relevant items in ideal order. The gaps are thus what the order of
         the first k loses, what the cut loses, and what retrieval loses.
 
         With ``stages``, the recall of each source, without a cut-off, comes first, and that of

@@ -51,13 +51,13 @@ def rbo(
         Columns of segments, such as country, fold or day. If the other run has the column, it is
         joined on it too; otherwise it is compared with every group.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
-        ``model=None`` ignores the run's.
+        ``model=None`` ignores a column ``model`` of the run.
 
     Returns
     -------
@@ -124,13 +124,13 @@ def overlap(
         Columns of segments, such as country, fold or day. If the other run has the column, it is
         joined on it too; otherwise it is compared with every group.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
-        ``model=None`` ignores the run's.
+        ``model=None`` ignores a column ``model`` of the run.
 
     Returns
     -------

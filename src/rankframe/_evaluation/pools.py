@@ -54,38 +54,40 @@ def to_judge(
     k
         The depth of the lists to judge.
     budget
-        How many rows to return at most.
+        The greatest number of rows to return.
     truth
         What was judged before, by the same judge: user, item and, unless it is 1 in every row,
         relevance. Or a dict, as ``from_grades`` takes it.
     random
         The share of the budget for users drawn at random, from 0 to 1. Each of them comes with all
-        items down to k of any system. A user who does not fit into what is left of the share ends
-        the draw, so that it may have fewer rows, or none.
+        items down to k of any system. The draw ends at the first user who does not fit into the
+        rest of the share, so there may be fewer random rows, or none.
     seed
-        Of the draw, ≥ 0. With one version of Polars, users come in the same order in any order of
-        the rows, so that a larger budget adds users to those of a smaller one.
+        The seed of the draw, ≥ 0. With the same version of Polars, users are drawn in the same
+        order for any order of the rows, so a larger budget adds users to those of a smaller one.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
-        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores a column
+        ``model`` of the run.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per pair, the one to judge first on top: user, item, ``drawn`` (String) and
         ``weight`` (Float64). First come the rows ``"random"``, user by user in the order of the
-        draw, also those judged before; then the rows ``"chosen"``, unjudged pairs of other users
-        with a weight > 0, from the greatest one. Equal weights are in the order of the ids.
+        draw, also pairs that were judged before. Then come the rows ``"chosen"``, unjudged pairs of
+        other users with a weight > 0, the greatest weight first. Equal weights are in the order of
+        the ids.
 
         ``weight`` is how much a grade of 1 moves the verdict: the mean difference of d between two
         systems, over all pairs of them, where d = 1 / log2(rank + 1) down to rank k, else 0, is
-        what the item adds to DCG@k. It is 0 if all have the item at the same rank. Of one system,
-        it is d.
+        what the item adds to DCG@k. It is 0 if all have the item at the same rank. For a single
+        system, it is d.
 
     Raises
     ------
@@ -96,9 +98,9 @@ def to_judge(
     -----
     Only the users drawn at random stand for all users with a list: keep them with
     ``human.filter(pl.col("drawn") == "random")`` before they are ``human=``, and pass
-    ``users="both"`` where users have no list. Chosen labels extend
-    the truth where it matters most, and are no sample. Users who are judged down to k are not drawn
-    again, so draw before you choose: one whose pairs were all chosen is missing from later draws.
+    ``users="both"`` where users have no list. Chosen labels extend the truth where it matters most,
+    and are not a sample. Users who are judged down to k are not drawn again, so draw before you
+    choose: a user whose pairs were all chosen is missing from later draws.
 
     Examples
     --------

@@ -56,8 +56,9 @@ def provenance(
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     total
@@ -90,16 +91,16 @@ def provenance(
     Notes
     -----
     ``total``, ``unjudged="bounds"``, ``count_users`` and ``chance`` are accepted, so that a call
-    takes the keywords of ``evaluate``. They add rows and columns, and are no conventions.
+    takes the keywords of ``evaluate``. They add rows and columns, and are not conventions.
 
-    Of equal scores, the conventions see what the run shows: the column ``tied`` of
-    ``with_rank(ties="expected")``, or scores that the call ranks itself. Ranks that ``"item"`` or
-    ``"order"`` made look alike, so always rank in one way. Names of columns are conventions, since
-    another column may be another question: whoever renames one begins a new trend.
+    For equal scores, the conventions show what the run shows: the column ``tied`` of
+    ``with_rank(ties="expected")``, or scores that the call ranks itself. Ranks made by ``"item"``
+    and by ``"order"`` look the same, so always rank in one way. Names of columns are conventions,
+    since another column may be another question: a renamed column begins a new trend.
 
-    Store its ``conventions_of`` beside each number that is compared over time: numbers of different
-    conventions are no trend. It is a hash (SHA-256, cut), so two calls may share it with
-    probability 2⁻³².
+    Store its ``conventions_of`` beside each number that is compared over time: numbers with
+    different conventions are not a trend. It is a hash (SHA-256, cut), so two calls may share it
+    with probability 2⁻³².
 
     Examples
     --------

@@ -58,31 +58,33 @@ def rows(
         all rows of the truth are returned, and with one that reads ``listed`` all rows of the
         lists, too.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     relevant_at
-        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who
-        counts.
+        The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0
+        does. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not
+        change who counts.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions; a column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
         excluded item that is in the truth is a miss.
     items
-        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-        a vector (a list of numbers).
+        The catalogue: one row per item, with columns such as genres (a list of strings), a provider
+        or a vector (a list of numbers).
     history
-        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+        Past interactions (user, item), for popularity (in distinct users), novelty and profiles.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
-        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores a column
+        ``model`` of the run.
 
     Returns
     -------
@@ -213,8 +215,9 @@ def exposure(
         ``"history"``, in the relevant items of the ``"truth"``, among ``"candidates"`` (the
         catalogue without each user's past items), or None.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     exclude
@@ -222,18 +225,19 @@ def exposure(
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
         excluded item that is in the truth is a miss.
     items
-        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-        a vector (a list of numbers).
+        The catalogue: one row per item, with columns such as genres (a list of strings), a provider
+        or a vector (a list of numbers).
     history
-        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+        Past interactions (user, item), for popularity (in distinct users), novelty and profiles.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
-        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores a column
+        ``model`` of the run.
 
     Returns
     -------
@@ -328,18 +332,19 @@ def check(
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
         excluded item that is in the truth is a miss.
     items
-        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-        a vector (a list of numbers).
+        The catalogue: one row per item, with columns such as genres (a list of strings), a provider
+        or a vector (a list of numbers).
     history
-        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+        Past interactions (user, item), for popularity (in distinct users), novelty and profiles.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
-        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores a column
+        ``model`` of the run.
 
     Returns
     -------
@@ -350,11 +355,10 @@ def check(
     Raises
     ------
     RankingDataError
-        At the first broken rule. Rules of the run come first, then those of the truth, of which a
-        grade is > 0, then those of both: they share a user, also in the same group, in each group
-        of ``by`` that the run has, and an item. Then follow those of ``items``, which must have
-        every item of the run, of ``history``, which must have no duplicates, of ``other`` and of
-        ``exclude``.
+        At the first broken rule. Rules of the run come first, then those of the truth, which must
+        have a grade > 0. Then come those of both: they share an item, and a user in each group of
+        ``by`` that the run has. Then follow those of ``items``, which must have every item of the
+        run, of ``history``, which must have no duplicates, and of ``exclude``.
 
     Notes
     -----
@@ -365,11 +369,11 @@ def check(
     user is in both tables, that run and truth have no item in common, and an item that the
     catalogue lacks, which counts in no share.
 
-    With ``items``, ``history``, ``other`` or ``exclude``, a run needs no truth.
+    With ``items``, ``history`` or ``exclude``, a run needs no truth.
 
-    What breaks no rule and is probably wrong is a ``RankingWarning``: scores that are NaN or, in a
-    run, null; at least 5% of a system's lists of two or more items with one score for all items;
-    ids that are floats in all tables.
+    What breaks no rule but is probably wrong gives a ``RankingWarning``: scores that are NaN or, in
+    a run, null; at least 5% of a system's lists of two or more items with the same score for all
+    items; ids that are floats in all tables.
 
     Examples
     --------

@@ -66,8 +66,9 @@ def side_by_side(
     k
         Cut-off.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as fold or day, with lists of their own.
     baseline
@@ -78,27 +79,28 @@ def side_by_side(
         The texts of the queries (or of other users), one row per query: its columns of text come
         before the ranks.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
-        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores a column
+        ``model`` of the run.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per rank, up to k or the end of the longer list: groups…, ``rank`` (Int64), the
         baseline's items in a column with its name, ``<baseline>_grade``, the system's items in a
-        column with its name, ``<system>_grade``, and ``moved`` (Int64): how many ranks the system's
-        item stands higher than in the whole list of the baseline, negative if lower, null if it is
-        not there. A grade is null if the item is unjudged; without a truth there are no grades.
-        Each column of text follows its items as ``<system>_<column>``. One list has ``rank``, its
-        items, ``grade`` and the text; of a run without systems the items keep their name. Sorted
-        unless lazy.
+        column with its name, ``<system>_grade``, and ``moved`` (Int64): how many ranks higher the
+        item is than in the whole list of the baseline, negative if lower, null if it is not there.
+        A grade is null if the item is unjudged; without a truth there are no grades. Each column of
+        text follows its items as ``<system>_<column>``. A single list has ``rank``, its items,
+        ``grade`` and the text; for a run without systems, the column of items keeps its name.
+        Sorted unless lazy.
 
-        Where only one of the systems has a list of the user, the columns of the other are null.
+        If only one of the systems has a list for the user, the columns of the other are null.
 
     Raises
     ------

@@ -35,9 +35,9 @@ def as_dict(
         every other character except letters (a–z, A–Z) and digits becomes ``_``, and a name that
         begins with a digit gets a leading ``_``. ``"label"`` keeps labels.
     undefined
-        What becomes of a metric that is null. ``"nan"``: it is NaN, which a tracker shows as a gap;
-        without it, the last value would still look like the newest. ``"omit"`` leaves it out, for
-        strict JSON, which has no NaN.
+        What happens to a metric that is null. ``"nan"``: it becomes NaN, which a tracker shows as a
+        gap; otherwise the last value would still look like the newest. ``"omit"`` leaves it out,
+        for strict JSON, which has no NaN.
 
     Returns
     -------

@@ -41,36 +41,38 @@ def health(
     duplicates: Duplicates = "error",
     **columns: Unpack[Columns],
 ) -> FrameT:
-    """
-    Count what is in the tables, and what is wrong with them; a row that breaks a rule is no error.
+    """Count what is in the tables and what is wrong with them, without an error for broken rules.
 
     Parameters
     ----------
     frame
         A run (user, item, rank or score), or a judged table; or a dict of these by name, as
-        ``runs.stack`` takes it. One may be empty.
+        ``runs.stack`` takes it. It may be empty.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments of the run, such as fold or day. A truth with these columns is split,
         too.
     k
         The cut-off for short lists, ties at the cut, unjudged and seen items.
     items
-        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-        a vector (a list of numbers).
+        The catalogue: one row per item, with columns such as genres (a list of strings), a provider
+        or a vector (a list of numbers).
     history
-        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+        Past interactions (user, item), for popularity (in distinct users), novelty and profiles.
     time
         The column of the truth and the history with the time of a row.
     duplicates
-        Count ``duplicates``, ``"error"``, or what the lists are with each item at its best place:
-        the items below its other places move up, ``"first"``, or these stay empty, ``"occupy"``.
+        ``"error"`` counts ``duplicates``. ``"first"`` and ``"occupy"`` count the lists with each
+        item at its best place only: the items below its other places move up, or these places stay
+        empty.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
-        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores a column
+        ``model`` of the run.
 
     Returns
     -------
@@ -92,10 +94,11 @@ def health(
     -----
     A row with count 0 means that nothing was found. Sizes (``rows``, ``users``, ``items``,
     ``grades``) and the rows of each grade describe the tables; all other counts are worth a look:
-    ``found.filter("problem")``. What is unknown to another table, never listed or unjudged is a
-    problem only if all of it is, as where ids differ. Each rule on rows, of which ``check`` raises
-    the first that is broken, is counted. Null and NaN ids are only in their own counts. A user has
-    a list if at least one of the user's rows has a rank, or a score that is not NaN.
+    ``found.filter("problem")``. Ids that are unknown to another table, never listed or unjudged are
+    a problem only if all of them are, as when ids differ in type. Each rule on rows is counted;
+    ``check`` raises an error for the first that is broken. Null and NaN ids are only in their own
+    counts. A user has a list if at least one of the user's rows has a rank, or a score that is not
+    NaN.
 
     *Run.* Sizes: ``rows``, ``users`` with a list, ``items`` in the lists. Of the rows:
     ``null_groups``, ``null_users``, ``null_items``, ``null_ranks`` or ``null_scores`` (not

@@ -49,16 +49,16 @@ def baselines(
     history
         Past interactions: user and item; other columns are not read.
     users
-        For whom lists are made: a frame with the column of users, such as the truth, a Series or a
+        The users who get lists: a frame with the column of users, such as the truth, a Series or a
         list of users. Each counts once.
     k
         The length of the lists, which are shorter if there are fewer items.
     exclude
-        Rows of user and item that no list may have, such as the history. Further items fill up the
-        list.
+        Rows of user and item to keep out of the lists, such as the history. The next items fill up
+        the list.
     seed
-        Of the random lists, ≥ 0. With one version of Polars, a user has the same list in any order
-        of the rows, and beside any other users.
+        The seed of the random lists, ≥ 0. With the same version of Polars, a user gets the same
+        list in any order of the rows and with any other users.
     **columns
         ``user=``, ``item=``: the columns that play these roles, if they have other names. ``user=``
         may be a list of columns.
@@ -80,7 +80,7 @@ def baselines(
     Notes
     -----
     With ``exclude=history``, ``"repeat"`` has no list, so the run has two systems. Verbs that
-    compare take the run as it is, or below the rows of a run with a ``model``.
+    compare take the run as it is, or concatenated to a run with a ``model``.
 
     Examples
     --------

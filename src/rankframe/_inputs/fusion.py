@@ -69,8 +69,8 @@ def fuse(
     method
         From ranks: ``"rrf"`` = Σ 1/(smoothing + rank), reciprocal rank fusion; ``"isr"`` = m·Σ
         1/rank², m = the runs that have the item; ``"rbc"`` = Σ (1 − φ)·φ^(rank − 1); ``"borda"`` =
-        Σ (N + 1 − rank), N = the user's items in all runs; the items that a run lacks share the
-        points of the places after its list. From scores: ``"comb_sum"``, ``"comb_mnz"`` = m·Σ,
+        Σ (N + 1 − rank), N = the user's items in all runs; the items that a run does not have share
+        the points of the places after its list. From scores: ``"comb_sum"``, ``"comb_mnz"`` = m·Σ,
         ``"comb_max"``, ``"comb_min"``, ``"comb_med"`` and ``"comb_anz"`` = the mean.
     by
         Columns of segments, such as fold or day, which are fused separately.
@@ -86,13 +86,13 @@ def fuse(
         and standard deviation 1; ``"sum"``: minus the minimum, then divided by their sum; or
         ``"rank"`` = 1 − (rank − 1)/n, which needs no score.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
-        ``model=None`` ignores the run's.
+        ``model=None`` ignores a column ``model`` of the run.
 
     Returns
     -------

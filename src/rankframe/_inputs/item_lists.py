@@ -25,29 +25,28 @@ def from_lists(
     parent: Mapping[Any, Any] | Frame | None = None,
     **columns: Unpack[ListColumns],
 ) -> FrameT:
-    """
-    Make a long run of lists in order: one row per user with a list of items, or a dict.
+    """Make a long run from ordered lists: one row per user with a list of items, or a dict.
 
-    With ``truth``, the column of what is expected, make the judged table.
+    With ``truth``, the column of the expected items, make the judged table.
 
     Parameters
     ----------
     frame
-        One row per list: user, item (a list, best first, or a text of ids between white space, such
-        as ``"10 11 12"`` of Kaggle), any other columns, and perhaps score (a list of equal length).
-        Or a dict of such frames by name, as ``runs.stack`` takes it: the names are the column
-        ``model``, in the order of the dict. Or ``{user: [items]}``, in which a user without an item
-        has no row, and counts as one whom the run lacks.
+        One row per list: user, item (a list, best first, or a string of ids separated by spaces,
+        such as Kaggle's ``"10 11 12"``), any other columns, and perhaps score (a list of equal
+        length). Or a dict of such frames by name, as ``runs.stack`` takes it: the names are the
+        column ``model``, in the order of the dict. Or ``{user: [items]}``, in which a user without
+        an item has no row, like a user missing from the run.
     truth
         The column of the relevant items: a list of ids, or of structs of an id and a grade, or a
-        text of ids. Then the items may be structs of an id and a score, too, in the order of the
+        string of ids. The items may then also be structs of an id and a score, in the order of the
         list.
     by
         Columns of segments that, with the user and the model, tell lists apart, such as day.
     parent
         The parent of each item, such as the document of a chunk: ``{item: parent}``, or a table
         with the column of the items and ``parent``. Each item becomes its parent, which keeps its
-        best place; the items below its other places move up. What is expected, in ``truth``, are
+        best place; the items below its other places move up. The expected items, in ``truth``, are
         parents.
     **columns
         ``user=``, ``item=``, ``score=``: the columns that play these roles, if they have other
@@ -58,16 +57,16 @@ def from_lists(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per item, with ``rank`` (Int64, from 1, in the order of the list). With ``truth``,
         one row per item of either list: ``user``, ``item``, ``rank`` (null = not retrieved),
-        ``relevance`` (null = not expected), of structs ``score``, then the other columns of the
-        frame. ``score`` is Float64, and more is better: a field ``distance`` has its sign turned.
-        Of ``{user: [items]}``, a polars DataFrame.
+        ``relevance`` (null = not expected), ``score`` if the items are structs, then the other
+        columns of the frame. ``score`` is Float64, and higher is better: the sign of a field
+        ``distance`` is reversed. For ``{user: [items]}``, a polars DataFrame.
 
     Raises
     ------
     RankingDataError
-        If a role has no column, items are not a list, a list is empty or null (without
-        ``truth``), or the numbers of scores and items differ. With ``truth``, ``by`` or texts, if
-        two rows are of one user. If a text has a comma or a semicolon, or begins with a
+        If a role has no column, items are not a list, a list is empty or null (without ``truth``),
+        or the numbers of scores and items differ. If two rows are of one user, with ``truth``,
+        ``by`` or strings of ids. If such a string has a comma or a semicolon, or begins with a
         bracket. If the scores of a list ascend somewhere, or its distances descend.
 
     Notes
@@ -76,11 +75,12 @@ def from_lists(
     ``lists.filter(pl.col("item").list.len() > 0)``. The default ``users="truth"`` and ``"judged"``
     still count their users as misses; ``"run"`` and ``"both"`` leave them out.
 
-    The ids of a text remain text, a single id is a list of one, and an empty text is an empty list.
+    The ids in a string remain strings, a single id is a list of one, and an empty string is an
+    empty list.
 
     With ``truth``, an empty or null list of items is a miss, and an empty list of relevant items is
-    a user without any, who counts or not as ``users`` says. Two empty lists are a row of the user
-    alone, whose item, rank and relevance are null: ``users="all"`` counts each question.
+    a user without any; ``users`` says whether this user counts. Two empty lists are a row of the
+    user alone, whose item, rank and relevance are null: ``users="all"`` counts each question.
 
     Examples
     --------

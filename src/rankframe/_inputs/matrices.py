@@ -56,19 +56,18 @@ def from_scores(
     item: str = "item",
     score: str = "score",
 ) -> pl.DataFrame:
-    """
-    Make a run of a matrix of scores, users × items, or of ``{user: {item: score}}``.
+    """Make a run from a matrix of scores, users × items, or from ``{user: {item: score}}``.
 
-    Of a matrix, each user's k best items are ranked.
+    In a matrix, each user's k best items are ranked.
 
     Parameters
     ----------
     scores
         A matrix of numbers, one row per user and one column per item: an array of NumPy, a nested
-        list, or anything with ``__array__`` or DLPack, such as tensors of PyTorch and JAX. A
-        score of −inf means that the item is not a candidate: ``scores[seen] = -np.inf``. Or a dict,
-        as pytrec_eval and ranx take it, for which only ``user``, ``item`` and ``score`` are
-        options. In a dict, a user without an item has no row, and counts as one whom the run lacks.
+        list, or anything with ``__array__`` or DLPack, such as tensors of PyTorch and JAX. A score
+        of −inf means that the item is not a candidate: ``scores[seen] = -np.inf``. Or a dict, as
+        pytrec_eval and ranx take it, for which only ``user``, ``item`` and ``score`` are options.
+        In a dict, a user without an item has no row, like a user missing from the run.
     k
         How many items each user's list has at most. By default all candidates.
     user_ids
@@ -91,7 +90,7 @@ def from_scores(
         user, item, score (as in the matrix; Float32 for half precision) and ``rank`` (Int64, 1 =
         best), in the order of the users and of their lists. Equal scores are ordered by item id,
         descending, as by ``with_rank``. Positions are Int64. A user without a candidate has no row.
-        Of a dict, user, item and score, in its order.
+        A dict gives user, item and score, in its order.
 
     Raises
     ------
@@ -99,7 +98,7 @@ def from_scores(
         If a candidate's score is NaN or infinite, no cell is a candidate, the matrix does not have
         two dimensions or has no numbers, an id is null or a duplicate, or lengths do not fit.
     TypeError
-        If a dict has other values than dicts of numbers.
+        If the values of a dict are not dicts of numbers.
     ValueError
         If two columns have one name, or a dict has options of a matrix.
 
@@ -155,8 +154,8 @@ def from_grades(
     item: str = "item",
     relevance: str = "relevance",
 ) -> pl.DataFrame:
-    """
-    Make a truth of a matrix of grades, users × items, or of a dict of grades or relevant items.
+    """Make a truth from a matrix of grades, users × items, or from a dict of grades or relevant
+    items.
 
     Parameters
     ----------
@@ -180,8 +179,8 @@ def from_grades(
     -------
     DataFrame
         user, item and relevance, row by row of the matrix. Integers and floats keep their type, but
-        half precision becomes Float32; True becomes 1 (Int64). Positions are Int64. Of relevant
-        items user and item alone, sets sorted.
+        half precision becomes Float32; True becomes 1 (Int64). Positions are Int64. A dict of
+        relevant items gives user and item alone, and sets are sorted.
 
     Raises
     ------
@@ -189,7 +188,7 @@ def from_grades(
         If a grade is NaN or infinite, no cell has a grade, the matrix does not have two dimensions
         or has no numbers, an id is null or a duplicate, or lengths do not fit.
     TypeError
-        If a dict has other values, or values of several kinds.
+        If the values of a dict have another type, or several types.
     ValueError
         If two columns have one name, or a dict has options of a matrix.
 

@@ -163,8 +163,7 @@ def report(
     explore: int = people.SHOWN,
     **options: Unpack[Options],
 ) -> Report:
-    """
-    Make a report for a decision: whether a system is better, for whom, and on which data.
+    """Report whether a system is better, for whom, and on which data, as one HTML page.
 
     Parameters
     ----------
@@ -176,17 +175,19 @@ def report(
         recall and precision at ``k``, ``map`` and ``mrr``, with nDCG as ``primary``: its p-value is
         not corrected for the other four.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     human
-        Labels by humans, as a truth: then those of ``truth`` are a judge's, such as a model's. They
-        are of a random sample of the users of ``truth``, and complete for them to the depth of the
-        metrics. They correct the verdict and the table, and no other part, which the page says.
+        A truth with labels by humans; ``truth`` then has the labels of a judge, such as a language
+        model. It has a random sample of the users of ``truth``, and all their labels down to the
+        depth of the metrics. The labels correct the verdict and the table only, and the page says
+        so.
     by
         Columns of segments of the truth (or of the judged table), such as the users' country.
     baseline
-        The system that the others are compared with; by default the first one of a dict or an
-        Enum. A column of text has no order, and needs a name.
+        The system that the others are compared with; by default the first one of a dict or an Enum.
+        For a column of text, which has no order, name the baseline.
     k
         The length of the displayed lists, and the cut-off of the default metrics.
     test
@@ -194,7 +195,7 @@ def report(
         ``"sequential"`` (valid at every look). The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bh"`` (Benjamini
-        and Hochberg), or None. ``"max_t"`` has one of its own, and takes no other.
+        and Hochberg), or None. ``"max_t"`` corrects by itself, and takes no other.
     confidence
         The probability that a single interval covers the true value.
     margin
@@ -205,20 +206,20 @@ def report(
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
     resamples
-        How many resamples the tests and intervals draw that need any.
+        The number of resamples, for the tests and intervals that draw them.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     paired
-        False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
-        by Welch's t of all users of each; users in both count with their covariance.
+        False: compare groups of different users, such as weeks or cohorts with ``model="week"``, by
+        Welch's t test on all users of each group. Users in both groups enter with their covariance.
     title
         The title of the page; by default the names of the systems.
     note
-        A line below the title, such as the author and the occasion: the page has no date, since the
-        same input makes the same bytes.
+        A line below the title, such as the author and the date. The page has no date of its own,
+        since the same input makes the same bytes.
     nouns
         What the page calls users and items, such as ``("query", "document")``. By default, these
         are query if the column of users is ``query``, ``query_id`` or ``qid``, session if it begins
@@ -226,12 +227,12 @@ def report(
         ``passage``.
     queries
         The texts of the queries (or of other users), one row per query: a column ``title``,
-        ``name``, ``text`` or ``query``, or else another text, is shown and found.
+        ``name``, ``text`` or ``query``, or else another column of text, is shown and searched.
     explore
         The number of users whose lists the page includes: by default eight, the four greatest
-        losses and the four greatest gains. Of more, 30% are the greatest losses, 30% the greatest
-        gains, and the others drawn with ``seed``; 50 take about 50 kB. 0: no lists, as the file
-        has those of single people.
+        losses and the four greatest gains. If there are more, 30% are the greatest losses, 30% the
+        greatest gains, and the others are drawn with ``seed``; 50 take about 50 kB. 0 shows no
+        lists, which keeps data of single people out of the file.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
@@ -255,8 +256,9 @@ def report(
     list for 5% of the users or more, or the verdict changes without these users, the report also
     compares the systems on the users whom both serve.
 
-    Beside a system ``popular``, such as that of ``runs.baselines``, a line says how far each one
-    above it is from its mean to the best order of its own lists, in the metric that decides.
+    If there is a system ``popular``, such as that of ``runs.baselines``, a line says how far each
+    better system has come from the mean of ``popular`` toward the best order of its own lists, in
+    the metric that decides.
 
     A column ``title`` or ``name`` of ``items`` is shown instead of each item's id. The last five
     items of ``history=`` are shown above the lists of a user.

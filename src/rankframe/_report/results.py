@@ -87,8 +87,9 @@ def table(
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     baseline
@@ -99,9 +100,9 @@ def table(
     interval
         Add to each mean its interval, as chosen by ``summarize``.
     letters
-        Add a column of letters to each metric: systems that share one do not differ, by t (exact
-        where few users differ) of all pairs with Holm's correction. "a" has the best. Pairs with
-        the ``baseline`` differ where one is † or ‡.
+        Add a column of letters to each metric: systems that share a letter do not differ, by t
+        tests (exact where few users differ) of all pairs with Holm's correction. "a" marks the
+        best. Pairs with the ``baseline`` differ where one has † or ‡.
     headers
         What metrics, and the columns of ``by``, are called in the table, such as
         ``{"ndcg@10": "nDCG@10"}``.
@@ -110,22 +111,22 @@ def table(
         ``"sequential"`` (valid at every look). The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bh"`` (Benjamini
-        and Hochberg), or None. ``"max_t"`` has one of its own, and takes no other.
+        and Hochberg), or None. ``"max_t"`` corrects by itself, and takes no other.
     confidence
         The probability that a single interval covers the true value.
     primary
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
     resamples
-        How many resamples the tests and intervals draw that need any.
+        The number of resamples, for the tests and intervals that draw them.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     paired
-        False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
-        by Welch's t of all users of each; users in both count with their covariance.
+        False: compare groups of different users, such as weeks or cohorts with ``model="week"``, by
+        Welch's t test on all users of each group. Users in both groups enter with their covariance.
     over
         A column of the run, such as ``"seed"``, whose values are training runs of one system for
         the same users: each user's value is the mean over runs, and the table has mean ± standard
@@ -142,28 +143,28 @@ def table(
         underlined. ``.note`` is what stands below it: the test and its correction, the number of
         users, the effective number with ``weights``, the number of clusters with ``cluster``, the
         systems without a list for at least 5% of the users, and a line per metric of other notes of
-        ``compare``, with a * at their cells; beside a system ``popular`` (``runs.baselines``), how
-        far each one above it is from it to the ceiling of its own lists, as ``evaluate``'s
-        ``chance`` has it: of ``primary``, or the first metric, if all users are one group and
-        ``average`` is the default. ``.frame`` (polars) has one row per system and metric:
-        the system, segments…, ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null
-        without ``interval``), ``p_adjusted``, ``higher_is_better`` (null for a metric without a
-        direction), ``best``, ``better`` and ``worse``, which are true for means marked † and ‡,
-        ``letters`` (null without the option) and ``note``. Of several systems, ``average`` of a
-        column adds ``borda`` (Int64, null for a metric without a direction): the rank by Borda's
-        count, 1 for the best, as in MTEB. In each group, a system has a point for each system with
-        a lower mean, ½ for each other one with the same, and a point for each without a mean; a
-        system without one has none. Equal sums share the better rank.
-        With ``over``, also ``runs`` and ``runs_std``, as ``summarize`` has them.
+        ``compare``, with a * at their cells; if there is a system ``popular`` (``runs.baselines``),
+        how far each better system has come from the mean of ``popular`` toward the ceiling of its
+        own lists, as ``chance`` of ``evaluate`` reports it: for ``primary``, or the first metric,
+        if all users are one group and ``average`` is the default. ``.frame`` (polars) has one row
+        per system and metric: the system, segments…, ``metric``, ``users``, ``mean``, ``ci_low``
+        and ``ci_high`` (null without ``interval``), ``p_adjusted``, ``higher_is_better`` (null for
+        a metric without a direction), ``best``, ``better`` and ``worse``, which are true for means
+        marked † and ‡, ``letters`` (null without the option) and ``note``. Of several systems,
+        ``average`` of a column adds ``borda`` (Int64, null for a metric without a direction): the
+        rank by Borda's count, 1 for the best, as in MTEB. In each group, a system gets a point for
+        each system with a lower mean or without a mean, and ½ for each other system with the same
+        mean; a system without a mean gets none. Equal sums share the better rank. With ``over``,
+        also ``runs`` and ``runs_std``, as ``summarize`` has them.
 
-        Bold is, in each segment and metric, the best displayed mean. Underlined are the others in
-        ``best``: those that are not shown to be worse than the best mean, and that have no ‡. The
-        verdict of ``compare`` decides pairs with the baseline; all others have its t (exact where
-        few users differ), with Holm's correction for all pairs of the call. Without a ``baseline``
-        and ``letters``, or where no pair has a test, nothing is underlined. A metric without a
-        better direction has neither, and no letters. † and ‡ mean that the verdict of ``compare``
-        is "better" or "worse":
-        ``p_adjusted`` < 1 − ``confidence``. Counts such as ``num_hits`` are averaged.
+        In each segment and metric, the best displayed mean is bold. The others in ``best`` are
+        underlined: they are not shown to be worse than the best mean, and have no ‡. The verdict of
+        ``compare`` decides pairs with the baseline; all others have its t (exact where few users
+        differ), with Holm's correction for all pairs of the call. Without a ``baseline`` and
+        ``letters``, or where no pair has a test, nothing is underlined. A metric without a better
+        direction has neither of the two, and no letters. † and ‡ mean that the verdict of
+        ``compare`` is "better" or "worse": ``p_adjusted`` < 1 − ``confidence``. Counts such as
+        ``num_hits`` are averaged.
 
     Examples
     --------

@@ -97,19 +97,19 @@ class Options(Columns, total=False):
 
     preset: PresetName | Preset | None
     """The conventions of a tool, such as ``"ranx"``; or a dict with some of the keys ``users``,
-    ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass wins over it, also
-    None, and so does a parameter in a label.
+    ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass takes precedence,
+    even None, and so does a parameter in a label.
     """
     users: Users | None
-    """Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
-    0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"run"``; or
-    ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a judged table of
-    which no judged row lacks a rank, all count: one without a relevant item has the worst value of
-    each metric, with a warning.
+    """Which users count: ``"truth"``, those with a relevant item (a user missing from the run
+    scores 0); ``"judged"``, those with any row in the truth; ``"both"``, those in run and truth;
+    ``"run"``; or ``"all"``. The default is ``"truth"``, or ``"run"`` if nothing is judged. If every
+    judged row of a judged table has a rank, all users count, with a warning: a user without a
+    relevant item has the worst value of each metric.
     """
     undefined: float | None
-    """The value where a metric is undefined, such as for a user without a relevant item. By default
-    null, which a mean leaves out.
+    """The value of a metric where it is undefined, as for a user without a relevant item. By
+    default it is null, and the mean leaves the user out.
     """
     weights: str | None
     """The column of the truth or the run with the weight of each user: ≥ 0, for the mean Σ
@@ -119,36 +119,38 @@ class Options(Columns, total=False):
     average: str
     """Which mean: ``"users"``, over users; ``"pooled"``, Σ numerators / Σ denominators over users
     (micro-average), for precision, recall, F, E and R-precision; or a column, such as
-    ``"dataset"``: the mean of the means of its groups, in each of which a user counts apart.
-    By default "users".
+    ``"dataset"``: the mean of the means of its groups. A user counts once in each group. By default
+    "users".
     """
     relevant_at: float | None
-    """The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0 is.
-    A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who counts.
+    """The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0
+    does. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not
+    change who counts.
     """
     unjudged: Unjudged
-    """What becomes of unjudged items of the lists, and of those of negative grade: they count as
-    not relevant, ``"miss"``; or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval
-    ``-J``). ``"bounds"`` adds ``<metric>_low`` and ``<metric>_high`` to ``"miss"``: the least and
-    the greatest value if any of them are judged, with any grade up to the highest of the truth. By
-    default ``"miss"``.
+    """What happens to items of the lists without a judgment, or with a negative grade. ``"miss"``,
+    the default: they count as not relevant. ``"drop"``: they are removed after ``exclude``, and the
+    items below move up (trec_eval ``-J``). ``"bounds"`` is ``"miss"`` with ``<metric>_low`` and
+    ``<metric>_high``: the least and the greatest value that the metric could have if these items
+    were judged, with any grade up to the highest of the truth.
     """
     duplicates: Duplicates
-    """What becomes of an item that comes several times in one list: ``"error"``; or its best place
-    counts, and the items below its other places move up, ``"first"``, or these stay empty,
-    ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``. By default ``"error"``,
-    on relevant rows, and on all where a metric or ``chance`` counts rows, or scores rank them.
+    """What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+    keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its best
+    place, and its other places stay empty. This happens before ``exclude``, ``depth`` and
+    ``unjudged``. ``"error"``, the default, checks relevant rows, and all rows if a metric or
+    ``chance`` counts rows, or if ranks come from scores.
     """
     depth: int | None
-    """Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
+    """Cut the lists to this depth first, after ``exclude``; the ideal list stays whole (trec_eval
     ``-M``).
     """
     items: Frame | None
-    """The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-    a vector (a list of numbers).
+    """The catalogue: one row per item, with columns such as genres (a list of strings), a provider
+    or a vector (a list of numbers).
     """
     history: Frame | None
-    """Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+    """Past interactions (user, item), for popularity (in distinct users), novelty and profiles.
     """
     exclude: Frame | None
     """Rows to remove from the lists, one per user and item, such as past interactions; a column of
@@ -161,12 +163,12 @@ class StatisticsOptions(Options, total=False):
     """The keywords of ``evaluate``, with two of a table of values: one row per user, no items."""
 
     higher_is_better: Mapping[str, bool | None] | None
-    """Of a table of values: whether higher values of a column are better, such as ``{"revenue":
-    True}``. A column that is called like a metric, such as ``ndcg@10``, has the direction of that.
+    """For a table of values: whether higher values of a column are better, such as ``{"revenue":
+    True}``. A column with the name of a metric, such as ``ndcg@10``, has its direction.
     """
     value_range: Mapping[str, tuple[float, float]] | None
-    """Of a table of values: the least and the greatest value of a column, such as ``{"revenue": (0,
-    500)}``. A column that is called like a metric has the range of that, and a Boolean one 0 to 1.
+    """For a table of values: the least and the greatest value of a column, such as ``{"revenue":
+    (0, 500)}``. A column with the name of a metric has its range, and a Boolean column 0 to 1.
     """
 
 

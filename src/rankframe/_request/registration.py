@@ -24,8 +24,7 @@ def register_metric(
     higher_is_better: bool | None = True,
     in_ties: Callable[..., pl.Expr] | None = None,
 ) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
-    """
-    Make a function a metric, which labels, methods, charts and the command line know.
+    """Turn a function into a metric for labels, methods, charts and the command line.
 
     Parameters
     ----------
@@ -33,16 +32,17 @@ def register_metric(
         The name that labels begin with, such as ``first_half``; with the parameters and the
         cut-off of a call it makes ``first_half(weight=2)@10``.
     aliases
-        Other spellings, each with the label that it stands for; ``{}`` is a number in both.
+        Other spellings, each with the label that it stands for; ``{}`` stands for a number in both.
     value_range
         The least and the greatest value; one may be infinite. Statistics rely on it, and raise an
         error at a value outside.
     higher_is_better
         False where lower values are better; None where neither is.
     in_ties
-        A function of the same parameters, for tables in which equal scores stand as blocks: the
-        exact expectation over all orders of each block, on ``block``, ``tied``, ``hits_above`` and
-        the other columns of blocks. Without it, a metric that reads ranks raises an error there.
+        A function with the same parameters, for tables in which equal scores form blocks: the exact
+        expectation over all orders of each block, from ``block``, ``tied``, ``hits_above`` and the
+        other columns of blocks. Without it, a metric that reads ranks raises an error on such
+        tables.
 
     Returns
     -------

@@ -29,8 +29,8 @@ def stack(runs: Mapping[str, FrameT], /, *, model: str = keywords.MODEL) -> Fram
     ----------
     runs
         A dict from the name of each run to its frame. All frames are of one kind and have the same
-        columns, in any order. They may be judged tables. (Of a dict, a verb ranks runs with scores
-        alone by ``with_rank``'s rule if other runs have ranks.)
+        columns, in any order. They may be judged tables. (In a dict, runs that have only scores are
+        ranked as by ``with_rank`` if other runs have ranks.)
     model
         The column that names the systems.
 
@@ -39,7 +39,7 @@ def stack(runs: Mapping[str, FrameT], /, *, model: str = keywords.MODEL) -> Fram
     DataFrame, LazyFrame or pandas.DataFrame
         ``model`` (String), then the columns of the first run: the rows of all runs, in their order.
         Verbs that take this frame, the dict, or what a verb returned for them keep the order of the
-        dict; any other table made of it has a column of text, whose systems are sorted by name.
+        dict; any other table made from it has a column of text, whose systems are sorted by name.
 
     Raises
     ------

@@ -51,32 +51,33 @@ def judge(
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
         by name, as ``runs.stack`` takes it.
     truth
-        One row per judged item: user, item, relevance. Without a relevance column every row
-        has relevance 1; then no other column may hold 0 and 1, or False and True, and nothing else
-        but null, since it would be grades that nobody reads. With a column ``subtopic``, one row
-        per subtopic of an item.
+        One row per judged item: user, item, relevance. Without a relevance column every row has
+        relevance 1; then no other column may hold 0 and 1, or False and True, and nothing else but
+        null, since these would be grades that are not read. With a column ``subtopic``, one row per
+        subtopic of an item.
     by
         Columns of segments, such as country, fold or day. A truth that has the column is joined on
         it too. A truth that lacks it judges every group, so a user whom a model misses counts as a
         miss of that model; for folds (a column ``fold`` or ``split``) this would be wrong and
         raises an error. A column that only the truth has, such as the user's country, puts each
         list into the groups that the truth has for its user; lists of users who are not in the
-        truth are left out.
+        truth are dropped.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions; a column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
         excluded item that is in the truth is a miss.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``.
     preset
         ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
-        and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
+        and so does ``{"single_precision": True}``. No other setting of a preset changes rows.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
-        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores a column
+        ``model`` of the run.
 
     Returns
     -------
@@ -149,30 +150,30 @@ def with_rank(
         size, and metrics are exact expectations over all orders of the block (McSherry and Najork,
         *ECIR* 2008); metrics without a closed form raise an error. ``"pessimistic"``: the lowest
         grade first, then item id descending; ``"optimistic"``: the highest first. No other order of
-        equal scores gives less, or more, of a metric that never falls when a better item moves up,
-        such as precision, recall, RR, AP and nDCG, but for ``divide_by="hits"``.
+        equal scores gives a lower, or a higher, value of a metric that never falls when a better
+        item moves up, such as precision, recall, RR, AP and nDCG, except with ``divide_by="hits"``.
     truth
         The grades for ``"pessimistic"`` and ``"optimistic"``, as ``judge`` takes them; it may have
         columns of ``by``. An item without one, or with one below 0, has grade 0. Without it, the
-        run has a column of grades.
+        run must have a column of grades.
     exclude
         Rows to drop before ranks are made, one per user and item, such as past interactions. A
-        column of ``by`` limits a row to its group. Rows that the run lacks are ignored.
+        column of ``by`` limits a row to its group. Rows that are not in the run are ignored.
     close_gaps
         Read the rank, not the score, and number the items of each list from 1 in the same order.
         Use it after rows were dropped from a ranked run, or together with ``exclude``. Blocks of
         ties stay blocks.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``.
     preset
         ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
-        and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
+        and so does ``{"single_precision": True}``. No other setting of a preset changes rows.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
-        ``model=None`` ignores the run's.
+        ``model=None`` ignores a column ``model`` of the run.
 
     Returns
     -------
@@ -185,7 +186,7 @@ def with_rank(
     ------
     RankingDataError
         If an id is null, a score is infinite, or a list has a duplicate item; with ``close_gaps``,
-        if a rank is not an integer ≥ 1, or two items have the same; if there are no grades for
+        if a rank is not an integer ≥ 1, or two items share a rank; if there are no grades for
         ``"pessimistic"`` or ``"optimistic"``, or the truth breaks a rule of ``judge``.
     ValueError
         If ``ties`` is unknown, ``truth`` is not read, ``close_gaps`` is combined with an option

@@ -77,57 +77,58 @@ def sql(
         only the types count, a schema, or a dict of types. By default the run has its keys, item
         and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
     users
-        Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
-        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"run"``; or
-        ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a judged table
-        of which no judged row lacks a rank, all count: one without a relevant item has the worst
-        value of each metric, with a warning.
+        Which users count: ``"truth"``, those with a relevant item (a user missing from the run
+        scores 0); ``"judged"``, those with any row in the truth; ``"both"``, those in run and
+        truth; ``"run"``; or ``"all"``. The default is ``"truth"``, or ``"run"`` if nothing is
+        judged. If every judged row of a judged table has a rank, all users count, with a warning: a
+        user without a relevant item has the worst value of each metric.
     relevant_at
-        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who
-        counts.
+        The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0
+        does. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not
+        change who counts.
     undefined
-        The value where a metric is undefined, such as for a user without a relevant item. By
-        default null, which a mean leaves out.
+        The value of a metric where it is undefined, as for a user without a relevant item. By
+        default it is null, and the mean leaves the user out.
     average
         ``"users"``, the mean over users; ``"pooled"``, Σ numerators / Σ denominators over users
         (micro-average), for precision, recall, F, E and R-precision; or a column, such as
-        ``"dataset"``: the mean of the means of its groups, in each of which a user counts apart.
+        ``"dataset"``: the mean of the means of its groups. A user counts once in each group.
     unjudged
-        What becomes of unjudged items of the lists, and those of negative grade: ``"miss"``, they
-        count as not relevant; ``"drop"``, they go, after ``exclude``, and the ranks close
-        (trec_eval ``-J``).
+        What happens to items of the lists without a judgment, or with a negative grade. ``"miss"``:
+        they count as not relevant. ``"drop"``: they are removed after ``exclude``, and the items
+        below move up (trec_eval ``-J``).
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``, ``depth`` and ``unjudged``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``, ``depth`` and
+        ``unjudged``.
     depth
-        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
+        Cut the lists to this depth first, after ``exclude``; the ideal list stays whole (trec_eval
         ``-M``).
     exclude
         The name of a table of rows to remove from the lists, one per user and item.
     preset
         The conventions of a tool, such as ``"ranx"``, or a dict with some of the keys ``users``,
-        ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass wins over it,
-        also None, and so does a parameter in a label.
+        ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass takes
+        precedence, even None, and so does a parameter in a label.
     check
-        Write the query that looks for rows of run and truth that break what the other one assumes:
-        a SELECT of source, field, problem and num_rows with one row per broken rule, and none if
-        all hold, which is what a dbt test means by success. Of metrics, which may be left out, it
-        reads the gains: every grade needs one. Options such as ``users`` change no rule.
+        Write the query that looks for rows of run and truth that break the assumptions of the other
+        query: a SELECT of source, field, problem and num_rows with one row per broken rule, and no
+        row if all hold, as a dbt test expects. Metrics may be left out; only their gains are read,
+        since every grade needs one. Options such as ``users`` change no rule.
     as_function
         Write a function per metric, for arrays in one row, in DuckDB (a macro), Postgres or
-        BigQuery: ``"ndcg@10"`` gives ``ndcg_at_10(items, relevant)``, where ``items`` are those of
-        one list, best first, and ``relevant`` those that are relevant to its user, of grade 1 each.
-        The value is that of ``per_user`` with ``users="all"``. An item that comes again counts
+        BigQuery: ``"ndcg@10"`` gives ``ndcg_at_10(items, relevant)``, where ``items`` are the items
+        of one list, best first, and ``relevant`` the items that are relevant to its user, with
+        grade 1 each. The value is that of ``per_user`` with ``users="all"``. A repeated item counts
         once, at its first place, as with ``duplicates="occupy"``, or ``"first"``. The place of a
         null is empty, and so is a null array. Such a function takes ``undefined``, ``depth``,
         ``preset`` and ``duplicates``. Names are as with ``names="snake"``; ``.alias(…)`` of an
-        expression chooses another. One that SQL reserves, such as ``all``, is called in quotes.
+        expression chooses another. Quote a name that SQL reserves, such as ``all``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
-        ``model=None`` ignores the run's.
+        ``model=None`` ignores a column ``model`` of the run.
 
     Returns
     -------
@@ -140,8 +141,8 @@ def sql(
     ------
     ValueError
         If a metric has no form in SQL; the message names the reason, and what works instead. With
-        ``as_function``, also for Spark, SQLite and Snowflake, where a function cannot read arrays
-        as tables.
+        ``as_function``, also if the dialect is Spark, SQLite or Snowflake, where a function cannot
+        read arrays as tables.
 
     Notes
     -----

@@ -46,8 +46,8 @@ def facts(
     count_users: bool = False,
     **options: Unpack[Options],
 ) -> Facts:
-    """
-    Return what parts must know about the whole tables: top grade, groups and number of users.
+    """Return what parts must know about the whole tables: highest grade, groups and number of
+    users.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ def merge(parts: Iterable[Any], *, repeated: Repeated = "error") -> Any:
         order.
     repeated
         What happens to a part whose key comes twice. ``"error"`` raises an error; with ``"last"``,
-        the frame that comes later replaces the earlier one, wholly. Facts have no keys.
+        the later frame replaces the earlier one as a whole. Facts have no keys.
 
     Returns
     -------
     dict, DataFrame, LazyFrame or pandas.DataFrame
         Facts as ``facts`` returns them, or sums as ``sums`` does, which ``combine`` takes and which
-        keep the keys of all parts. For a LazyFrame, a LazyFrame of what was collected at the call.
+        keep the keys of all parts. A LazyFrame gives a LazyFrame of what was collected at the call.
 
     Raises
     ------
@@ -173,8 +173,9 @@ def sums(
         The facts of the whole tables. They may be left out where no metric reads the highest grade
         of the truth, and the truth has the columns ``by``.
     part
-        The key of the part, such as its day: ``part="2026-11-01"``. ``combine`` and ``merge`` know
-        by it a part that was computed again, and take several parts only if each has a key.
+        The key of the part, such as its day: ``part="2026-11-01"``. By the key, ``combine`` and
+        ``merge`` recognize a part that was computed again. They take several parts only if each has
+        a key.
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
@@ -239,13 +240,13 @@ def combine(
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
     repeated
         What happens to a part whose key comes twice. ``"error"`` raises an error; with ``"last"``,
-        the frame that comes later replaces the earlier one, wholly.
+        the later frame replaces the earlier one as a whole.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         The frame of ``evaluate`` for the whole tables: the same rows, users and counts, and the
-        same bits of means. For a LazyFrame, a LazyFrame of what was collected at the call.
+        same bits of means. A LazyFrame gives a LazyFrame of what was collected at the call.
 
     Raises
     ------
@@ -261,9 +262,9 @@ def combine(
     Without facts of the whole, or with facts that were merged from the same parts, a user in two
     parts counts twice: split by a hash of the user, never by rows.
 
-    Parts have exact sums, which are rounded once, as in ``evaluate``. Means agree in about 15
-    significant digits only where these do not fit: the sizes of all values add up to more than
-    2^38, or their mean size is below 2^-36; or a weight times its value is below 2^-35 of the
+    Parts have exact sums, which are rounded once, as in ``evaluate``. Where exact sums do not fit,
+    means agree only in about 15 significant digits: if the sizes of all values add up to more than
+    2^38, or their mean size is below 2^-36; or if a weight times its value is below 2^-35 of the
     greatest weight. Metrics of all lists agree in about 15 digits as well.
 
     Examples
@@ -341,10 +342,10 @@ def values(
     DataFrame, LazyFrame or pandas.DataFrame
         by…, user and one column per metric, sorted; with ``weights`` and ``cluster`` also these
         columns. The concatenated rows of all parts are those of ``per_user`` for the whole tables,
-        and what ``summarize`` and ``compare`` take, which also detect a user in two parts.
-        Their ``num_missed`` is null, and their notes name no missed users: values do not show who
-        has no list. Nor do they show days of the run that do not meet those of the
-        truth, for which ``combine`` raises an error.
+        and what ``summarize`` and ``compare`` take, which also detect a user in two parts. Their
+        ``num_missed`` is null, and their notes name no missed users, since values do not show who
+        has no list. They also do not show days of the run that the truth does not have, for which
+        ``combine`` raises an error.
 
     Raises
     ------

@@ -58,9 +58,10 @@ class Meter(Generic[MeterFrameT]):
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
     facts
-        What ``rf.parts.facts`` returned for the tables of all batches. They may be left out where
-        no metric reads the highest grade of the truth, and the first batch has all groups of the
-        columns of ``by`` that the truth lacks, such as all models. The number of users is not read.
+        What ``rf.parts.facts`` returned for the tables of all batches. They may be left out if no
+        metric reads the highest grade of the truth, and the first batch has all groups of those
+        columns of ``by`` that the truth does not have, such as all models. The number of users is
+        not read.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
@@ -76,9 +77,9 @@ class Meter(Generic[MeterFrameT]):
     batch: name it, as in ``err(max_grade=4)``, or pass ``facts``.
 
     It keeps sums and no rows: a few numbers per group and metric, one per item for metrics of all
-    lists, and the ids of the users, which show a user who comes twice.
+    lists, and the ids of the users, which reveal a user who comes twice.
 
-    Type checkers take it to be for batches of Polars; ``rf.Meter[pd.DataFrame](…)`` is for pandas.
+    Type checkers assume batches of Polars; write ``rf.Meter[pd.DataFrame](…)`` for pandas.
 
     It can be pickled, and meters of several processes can be merged.
 

@@ -77,8 +77,9 @@ def exposure(
         ``"history"``, in the relevant items of the ``"truth"``, among ``"candidates"`` (the
         catalogue without each user's past items), or None.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     exclude
@@ -86,28 +87,30 @@ def exposure(
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
         excluded item that is in the truth is a miss.
     items
-        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-        a vector (a list of numbers).
+        The catalogue: one row per item, with columns such as genres (a list of strings), a provider
+        or a vector (a list of numbers).
     history
-        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+        Past interactions (user, item), for popularity (in distinct users), novelty and profiles.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
-        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores a column
+        ``model`` of the run.
 
     Returns
     -------
     altair.LayerChart or altair.FacetChart
         One bar per value, for all lists of a system together, and at most ten values: those
         furthest from the target in any panel, furthest first, or without a target those with the
-        highest share. Of one system, a bar is its share, with a tick at the target. Several systems
-        or segments have a panel each, where a bar is the share minus the target, in points. The
-        subtitle reports the greatest difference or share of the other values. The drawn numbers are
-        in ``chart.data``: ``panel``, ``value``, ``system``, ``share``, ``target``, ``difference``.
+        highest share. For one system, a bar is its share, with a tick at the target. Several
+        systems or segments have a panel each, where a bar is the share minus the target, in
+        percentage points. The subtitle reports the greatest difference or share of the other
+        values. The drawn numbers are in ``chart.data``: ``panel``, ``value``, ``system``,
+        ``share``, ``target``, ``difference``.
 
     Raises
     ------

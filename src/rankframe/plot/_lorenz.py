@@ -53,8 +53,9 @@ def lorenz(
         The discount of a position: ``"none"`` = 1, ``"log2"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     exclude
@@ -62,31 +63,32 @@ def lorenz(
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
         excluded item that is in the truth is a miss.
     items
-        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-        a vector (a list of numbers).
+        The catalogue: one row per item, with columns such as genres (a list of strings), a provider
+        or a vector (a list of numbers).
     history
-        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
+        Past interactions (user, item), for popularity (in distinct users), novelty and profiles.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
-        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores a column
+        ``model`` of the run.
 
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One line per system, for all its lists together: the share of exposure of the items that
-        are exposed most, by their number, on a logarithmic scale; the title has the number that
-        has half of it. It is the Lorenz curve, read from its upper end. Dashed is even exposure;
-        the Gini coefficient is twice the area between the diagonal and the Lorenz curve. The drawn
-        numbers are in ``chart.data``: ``panel``, ``system``, ``values`` (the share of items, least
-        exposed first), ``exposure`` (their share of exposure), ``above`` (the number of other
-        items), ``gini``, ``half``, and ``marked``, true where the
-        line has the shape of its system. A line of many items is drawn through at most about 200
-        points. If there are more than six systems, only the three most even ones are colored.
+        One line per system, for all its lists together: the share of exposure of the items that are
+        exposed most, by their number, on a logarithmic scale; the title has the number that has
+        half of it. It is the Lorenz curve, read from its upper end. The dashed line is even
+        exposure; the Gini coefficient is twice the area between the diagonal and the Lorenz curve.
+        The drawn numbers are in ``chart.data``: ``panel``, ``system``, ``values`` (the share of
+        items, least exposed first), ``exposure`` (their share of exposure), ``above`` (the number
+        of other items), ``gini``, ``half``, and ``marked``, true where the line has the shape of
+        its system. A line of many items is drawn through at most about 200 points. If there are
+        more than six systems, only the three most even ones are colored.
 
     Raises
     ------

@@ -40,12 +40,13 @@ def per_user(
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
         these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
-        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+        user and group of ``by``, with a numeric column per metric, where null means undefined.
     metric
         A label or an expression, as in ``per_user``.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     **options

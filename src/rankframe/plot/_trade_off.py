@@ -39,15 +39,16 @@ def trade_off(
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
         these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
-        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+        user and group of ``by``, with a numeric column per metric, where null means undefined.
     x
         The metric of the horizontal axis: a label or an expression, as in ``summarize``; also a
         metric of all lists together, such as ``"coverage@10"``.
     y
         The metric of the vertical axis, as ``x``.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     confidence

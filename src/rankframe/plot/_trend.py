@@ -58,8 +58,8 @@ def trend(
     metric
         The metric to draw: a value of the column ``metric``.
     time
-        The column of the time: dates, times, integers, or text, of which dates such as
-        ``"2026-11-01"`` are read as dates and others are drawn in the order of their rows.
+        The column of the time: dates, times, integers, or text. Text such as ``"2026-11-01"`` is
+        read as dates, and other text is drawn in the order of the rows.
     model
         The column that names the systems.
     by
@@ -75,11 +75,11 @@ def trend(
     altair.LayerChart or altair.VConcatChart
         Means as lines with bands. A time without a row is a gap: one that other systems have, or
         that the usual step between times skips. A system that is null, as in the rows of
-        ``total=True``, is called ``all``. Below, if any user has no list, the share of such
-        users. The drawn numbers are in ``chart.data``: ``time``, ``at`` (as text), ``system``,
-        ``users``, ``mean``, ``ci_low``, ``ci_high``, ``missed``. Of more than 250 times, several
-        are averaged (weeks of days), weighted by users, as are their intervals; ``missed`` is then
-        the greatest share. The title says so.
+        ``total=True``, is called ``all``. Below them is the share of users without a list, if there
+        are any. The drawn numbers are in ``chart.data``: ``time``, ``at`` (as text), ``system``,
+        ``users``, ``mean``, ``ci_low``, ``ci_high``, ``missed``. With more than 250 times,
+        neighbors are averaged (days to weeks), weighted by users, as are their intervals;
+        ``missed`` is then the greatest share. The title says so.
 
     Raises
     ------

@@ -47,13 +47,14 @@ def who_gained(
     k
         Cut-off.
     truth
-        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
-        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+        The relevant items: the columns user, item and relevance, which is 1 in every row if the
+        column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
+        beside lists.
     by
         Columns of segments, such as country, fold or day.
     baseline
-        The system that the others are compared with; by default the first one of a dict or an
-        Enum. A column of text has no order, and needs a name.
+        The system that the others are compared with; by default the first one of a dict or an Enum.
+        For a column of text, which has no order, name the baseline.
     bins
         The greatest number of bins. Users with the same R, their number of relevant items, are in
         the same bin.

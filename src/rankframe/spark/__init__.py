@@ -103,18 +103,18 @@ def judge(
         excluded item that is in the truth is a miss. They may be of Spark, Polars or pandas, and go
         to every worker.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``.
     preset
         ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
-        and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
+        and so does ``{"single_precision": True}``. No other setting of a preset changes rows.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
-        ``model=None`` ignores the run's.
+        ``model=None`` ignores a column ``model`` of the run.
 
     Returns
     -------
@@ -190,25 +190,25 @@ def with_rank(
         which read a truth.
     exclude
         Rows to drop before ranks are made, one per user and item, such as past interactions. A
-        column of ``by`` limits a row to its group. Rows that the run lacks are ignored. They may be
-        of Spark, Polars or pandas, and go to every worker.
+        column of ``by`` limits a row to its group. Rows that are not in the run are ignored. They
+        may be of Spark, Polars or pandas, and go to every worker.
     close_gaps
         Read the rank, not the score, and number the items of each list from 1 in the same order.
         Use it after rows were dropped from a ranked run, or together with ``exclude``. Blocks of
         ties stay blocks.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``, or these stay empty,
-        ``"occupy"``. It comes before ``exclude``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its
+        best place, and its other places stay empty. This happens before ``exclude``.
     preset
         ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
-        and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
+        and so does ``{"single_precision": True}``. No other setting of a preset changes rows.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.
-        ``model=None`` ignores the run's.
+        ``model=None`` ignores a column ``model`` of the run.
 
     Returns
     -------
@@ -524,7 +524,7 @@ def summarize(
         ``"auto"``: chosen by the number and the values of the users, which ``note`` reports;
         ``"t"``: Student's interval.
     resamples
-        How many resamples the tests and intervals draw that need any.
+        The number of resamples, for the tests and intervals that draw them.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     partitions
@@ -617,7 +617,7 @@ def compare(
         ``"sequential"`` (valid at every look). The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bh"`` (Benjamini
-        and Hochberg), or None. ``"max_t"`` has one of its own, and takes no other.
+        and Hochberg), or None. ``"max_t"`` corrects by itself, and takes no other.
     confidence
         The probability that a single interval covers the true value.
     margin
@@ -628,12 +628,12 @@ def compare(
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
     resamples
-        How many resamples the tests and intervals draw that need any.
+        The number of resamples, for the tests and intervals that draw them.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     paired
-        False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
-        by Welch's t of all users of each; users in both count with their covariance.
+        False: compare groups of different users, such as weeks or cohorts with ``model="week"``, by
+        Welch's t test on all users of each group. Users in both groups enter with their covariance.
     details
         True: return all columns, such as both means.
     partitions
