@@ -1165,8 +1165,7 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
                 difference=0.1,
                 margin=0.1,
             ),
-            "margin= with difference=: a gate tests a loss of the margin, and corrects nothing: "
-            "leave out difference=, or ask for it in a call of its own",
+            "margin= has no form with difference=: leave out one of them",
         ),
         Refusal(
             "differences of two metrics",

@@ -1,5 +1,6 @@
 """Human labels correct a judge: ppi_py's numbers, the jackknife by hand, what is refused."""
 
+import re
 from functools import partial
 
 import numpy as np
@@ -45,7 +46,9 @@ def test_mean_is_that_of_ppi_py():
     expected = MEAN, MEAN - reach, MEAN + reach, np.mean(BESIDE + ALONE)
     assert found == pytest.approx(expected, abs=1e-10)
     assert row["median"] == np.median(HUMAN)
-    assert row["note"].startswith("the judge is too generous by 0.12 (12 users with human labels)")
+    assert row["note"].startswith(
+        "the judge puts the mean too high by 0.12 (12 users with human labels)"
+    )
 
 
 def test_error_of_known_lambda_is_that_of_ppi_py():
@@ -373,7 +376,7 @@ def test_floors_are_of_the_corrected_mean():
     assert of_old["ci_low"] == pytest.approx(row["ci_low"])
     most = rf.gate(runs, "ndcg@2", at_most=0.6, interval=True, **options).filter(model="old")
     assert most["ci_low"].item() == pytest.approx(row["ci_low"])
-    assert "the judge is too generous by" in decided["note"][0]
+    assert "the judge puts the mean too high by" in decided["note"][0]
 
 
 def test_verdict_and_table_of_a_report_are_corrected():
@@ -425,3 +428,91 @@ def test_power_plans_the_human_labels():
         rf.stats.power(lazy, "ndcg@2", **options, difference=0.2).collect().row(0, named=True)
         == row
     )
+
+
+def test_labels_are_read_as_a_truth():
+    """Cures name the labels, and work when pasted; every pair is checked, whatever its grade."""
+    runs, truth, true = lists(5, 40)
+    human = true.filter(pl.col("user") < 20)
+
+    def cured(human, expected, **tables):
+        with pytest.raises(rf.RankingDataError) as caught:
+            rf.compare(runs, "ndcg@2", truth=truth, human=human, **tables)
+        text = str(caught.value)
+        assert expected in text
+        found = re.search(r"human\.\w+\(.*\)(?=\. Offending|$)", text)
+        return found and eval(found[0], {"human": human, "truth": truth, "pl": pl})
+
+    for column in ("user", "item"):
+        cured(human.cast({column: pl.Float64}), f"column {column!r}: it is Int64 in the run and")
+    assert cured(human.rename({"user": "query"}), "no column 'user' for user").equals(human)
+    assert cured(human.rename({"item": "doc"}), "no column 'item' for item").equals(human)
+    others = pl.concat([human, human.with_columns(user=pl.col("user") + 100)])
+    for kind in (pl.Int64, pl.Int32):
+        cure = cured(others.cast({"user": kind}), "a user without a row in the truth")
+        assert cure.equals(human.cast({"user": kind}))
+    for grade in (2, 0):
+        doubled = pl.concat([human, human.head(1).with_columns(relevance=pl.lit(grade, pl.Int64))])
+        cure = cured(doubled, "human, column 'item': duplicate (user, item): ")
+        assert cure.sort("user", "item").equals(human)
+    runs = {name: run.rename({"user": "query"}) for name, run in runs.items()}
+    truth = truth.rename({"user": "query"})
+    assert cured(human, "no column 'query' for user").columns[0] == "query"
+
+
+def test_lists_of_relevant_items():
+    pairs = {"user": [1, 2, 3], "retrieved": [["a", "b"], ["c"], ["d"]]}
+    run = pl.DataFrame(pairs | {"expected": [["a"], ["d"], ["d"]], "gold": [["b"], ["c"], ["d"]]})
+    options = {"item": "retrieved", "human": run.select("user", "gold")}
+    for kind in (pl.DataFrame, pl.DataFrame.to_pandas):
+        run = kind(run)
+        with pytest.raises(ValueError, match="truth='expected' with human=: pass both as") as text:
+            rf.summarize(run, "recall@1", truth="expected", **options)
+        cure = str(text.value).split("here as truth: ")[1]
+        truth = eval(cure, {"run": run, "pl": pl})
+        with pytest.raises(ValueError, match="no column 'item' for item") as text:
+            rf.summarize(run, "recall@1", truth=truth, **options)
+        human = eval(str(text.value).split("as in the truth: ")[1], dict(options))
+        found = rf.summarize(run, "recall@1", truth=truth, **(options | {"human": human}))
+        assert [*found["users_human"]] == [3]
+
+
+@pytest.mark.parametrize(
+    ("labels", "grades", "mean", "difference"),
+    [
+        (pl.col("user") < 20, 0, "no user has a value by the judge: the mean is that of 20", ""),
+        (pl.col("user") == 3, None, "; one user with human labels", "; one user with human labels"),
+        (pl.col("user") < 5, None, "every user with human labels has", "no user with human labels"),
+        (pl.col("user") > 40, None, "^no user with human labels has a value$", "same"),
+    ],
+)
+def test_notes_name_the_users_with_human_labels(labels, grades, mean, difference):
+    runs, truth, true = lists(5, 40)
+    truth = truth if grades is None else truth.with_columns(relevance=pl.lit(grades))
+    truth = truth.select("user", "item", "relevance", part=pl.lit("a"))
+    if difference == "same":
+        truth = pl.concat([truth, truth.with_columns(pl.col("user") + 40, part=pl.lit("b"))])
+        true = pl.concat([true, true.with_columns(pl.col("user") + 40)])
+        runs = {
+            name: pl.concat([run, run.with_columns(pl.col("user") + 40)])
+            for name, run in runs.items()
+        }
+    options = {"truth": truth, "human": true.filter(labels), "by": "part"}
+    of_mean = rf.summarize(runs["old"], "ndcg@2", **options)["note"][0]
+    of_pair = rf.compare(runs, "ndcg@2", **options)["note"][0]
+    assert re.search(mean, of_mean)
+    if difference == "same":
+        assert of_pair == of_mean
+    assert difference == "same" or difference in of_pair
+    assert "no user differs" not in of_pair
+
+
+def test_gate_and_power_say_whose_values_decide():
+    runs, judged, true = lists(5, 40)
+    options = {"truth": judged, "human": true.filter(pl.col("user") < 15), "baseline": "old"}
+    gated = rf.gate(runs, "precision@1", **options, margin=0.1)["why"].item()
+    assert "0 of 15 users with human labels lose" in gated
+    floor = rf.gate(runs, "ndcg@2", **(options | {"baseline": None}), at_least=0.6, interval=True)
+    assert "15 of 15 values with human labels are " in floor["why"][0]
+    with pytest.raises(ValueError, match="margin= has no form with human=: leave out one of them"):
+        rf.stats.power(runs, "ndcg@2", **options, margin=0.1)

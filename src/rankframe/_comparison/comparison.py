@@ -237,8 +237,9 @@ def compare(
     must be above 0; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987.
 
     With ``human``, the difference is estimated from those of the judge and of humans as the mean in
-    ``summarize`` is, with its λ also for both means, and tested by t. Where fewer than 20 users
-    with human labels differ, ``margin`` is tested by their share alone.
+    ``summarize`` is, with its λ also for both means, and tested by t: so ``mean`` and
+    ``baseline_mean`` are not those of ``summarize``, which tunes a λ for each. Where fewer than 20
+    users with human labels differ, ``margin`` is tested by their share alone.
 
     With ``over``, SE² is that of the users' differences, plus Σ (s² − r)/m, if it is above 0: s² is
     the variance of the means of a system's m runs, and r what it would be if runs differed by their
@@ -759,10 +760,10 @@ def notes_of_users(pair: Pair, *, weighted: bool) -> list[Note]:
 
 def _note_of_judge(pair: Pair) -> Note | None:
     """Note how far the judge's difference is from that of human labels."""
-    if pair.human is None:
+    if pair.human is None or pair.undefined == trials.NO_VALUE:
         return None
     number, correction = (pair.human.numbers[name] for name in summaries.HUMAN)
-    return sentences.note_of_judge(number, correction, of="judge_of_difference")
+    return sentences.note_of_judge(number, correction, "difference")
 
 
 def _note_of_runs(runs: RunError | None, systems: Sequence[object]) -> Note | None:

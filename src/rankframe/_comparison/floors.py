@@ -229,12 +229,13 @@ def _tested(sampled: Sampled, floor: Floor, trial: Trial, epsilon: float | None)
         said = notes.note("rare_values", far="below" if floor.is_least else "above")
         rare = statistics.rare(sample, least)
         side = margins.rare_side(rare, amount, least, side.p, tail, said)
+    why = side.why if side.why is None or sampled.human is None else notes.of_human(side.why)
     return {
         "ci_low": low if floor.is_least else -high,
         "ci_high": high if floor.is_least else -low,
         decision.P_BEYOND: below,
         decision.P_WITHIN: side.p,
-        decision.EVIDENCE: notes.packed([side.why]),
+        decision.EVIDENCE: notes.packed([why]),
     }
 
 

@@ -220,7 +220,8 @@ def gate(
     A margin of ``"1%"`` is tested as in ``compare``; the column ``margin`` has the share of the
     baseline's mean. Without a test, as with no users or a single one, a system fails, even in a
     segment without a user. ``why`` of an undecided system says how often an equal one would pass
-    (see ``power(margin=)``), in at most 20 rows, as each takes a simulation.
+    (see ``power(margin=)``), in at most 20 rows, as each takes a simulation. With ``human``, it
+    does not.
 
     Examples
     --------

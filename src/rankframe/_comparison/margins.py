@@ -82,7 +82,7 @@ def _numbers_of(
     if len(pair.sample.values) < 2:
         return {}
     gain = sign * float(statistics.mean_of(pair.sample))
-    alike = notes.packed([notes.note(pair.undefined)]) if pair.undefined else None
+    alike = notes.packed([pair.reason()])
     if not margin.size:
         return {**numbers_without_margin(p, gain), decision.EVIDENCE: alike}
     if trial.test != "t" and not (trial.test == "max_t" and alike):
@@ -181,7 +181,10 @@ def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) ->
     alike = int(np.unique(gain.values, return_counts=True)[1].max())
     few = is_exact(len(gain.values), (gain.values != 0).sum(), alike)
     if few or _are_lost_hits(sure, gain):
-        return _exact(sure, gain, margin, traits.width, tail)
+        side = _exact(sure, gain, margin, traits.width, tail)
+        if pair.human is not None and side.why is not None:
+            side = side._replace(why=notes.of_human(side.why))
+        return side
     above = _p_above(surplus)
     if not isfinite(traits.width):
         return Side(above)

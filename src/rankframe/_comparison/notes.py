@@ -116,6 +116,15 @@ def with_lead(note: Note, lead: str | None) -> Note:
     return note._replace(values={**note.values, "lead": lead})
 
 
+#: Of whom a note is, if the labels of others are a judge's.
+OF_HUMAN = "with human labels"
+
+
+def of_human(note: Note) -> Note:
+    """Say that a note is of the users with human labels."""
+    return note._replace(values={**note.values, "whose": OF_HUMAN})
+
+
 def text(notes: Iterable[Note | None], nouns: Nouns = USERS) -> str | None:
     """Write notes in words; None if there are none."""
     texts = [nouns.write(templates("notes")[note.kind], **note.values) for note in notes if note]

@@ -60,8 +60,8 @@ def estimate(pair: Pair) -> Estimate:
 
 def _undefined(pair: Pair) -> list[Note]:
     """Note why the differences of a pair have no test."""
-    cure = "paired=False" if pair.undefined == trials.NO_PAIR else None
-    return [notes.note(pair.undefined, cure=cure)] if pair.undefined else []
+    said = pair.reason(cure="paired=False" if pair.undefined == trials.NO_PAIR else None)
+    return [said] if said else []
 
 
 def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) -> list[Note]:

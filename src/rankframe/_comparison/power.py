@@ -188,10 +188,7 @@ def power(
     if margin is not None and (
         other := [key for key, value in others.items() if value is not None]
     ):
-        msg = (
-            f"{option('margin')} with {option(other[0])}: a gate tests a loss of the margin, and "
-            f"corrects nothing: leave out {option(other[0])}, or ask for it in a call of its own"
-        )
+        msg = f"{option('margin')} has no form with {option(other[0])}: leave out one of them"
         raise ValueError(Problem(msg))
     counts: list[Count] = ["missed"] if margin is not None else []
     trial = Trial(
@@ -274,7 +271,7 @@ def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[s
     """Return the detectable difference, and the number of users that the target needs."""
     sure, more = pair.sure, list[Note]()
     change = sure.difference
-    why = notes.note(pair.undefined) if pair.undefined else None
+    why = pair.reason()
     users, of_mean = len(pair.difference), statistics.estimate(pair.sample)
     error, number = float(of_mean.error), float(of_mean.freedom) + 1
     own = float(statistics.estimate(sure.sample).error)

@@ -135,18 +135,16 @@ def notes_of_clusters(sample: Sample, merged: Sample) -> list[Note]:
     return said
 
 
-def note_of_judge(
-    number: int, correction: float, *, higher_is_better: bool | None = None, of: str = "judge"
-) -> Note:
+def note_of_judge(number: int, correction: float, what: str) -> Note:
     """Note by how much a judge is wrong, and how many users with human labels tell it."""
+    if not number:
+        return notes.note(trials.NO_VALUE, whose=notes.OF_HUMAN)
     if isnan(correction):
-        return notes.note("no_human")
+        return notes.note("no_judge", what=what, number=number)
     if abs(correction) <= trials.NOTHING:
         return notes.note("judge_is_right", number=number)
     word = "high" if correction > 0 else "low"
-    if higher_is_better is not None and of == "judge":
-        word = "generous" if (correction > 0) is higher_is_better else "strict"
-    return notes.note(of, word=word, size=abs(correction), number=number)
+    return notes.note("judge", what=what, word=word, size=abs(correction), number=number)
 
 
 def system_and_segment(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Expr]:

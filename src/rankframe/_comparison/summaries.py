@@ -156,8 +156,9 @@ def summarize(
     ------
     RankingDataError
         If there is only one cluster, or a user has no cluster or several. If ``human`` has a user
-        whom ``truth`` does not have, an item is judged in only one of the two, its column ``drawn``
-        is not "random" in every row, or a cluster has labels for only some of its users.
+        whom ``truth`` does not have, or a pair twice, an item is judged in only one of the two, its
+        column ``drawn`` is not "random" in every row, or a cluster has labels for only some of its
+        users.
     ValueError
         If ``human`` is combined with ``over``, ``average`` or a metric that do not support it.
 
@@ -579,12 +580,10 @@ def _with_human(group: _Group, metric: RequestedMetric, values: Values) -> Sampl
     sample = seen.sample if estimates is None else estimates[0]
     number = rows.filter(human.is_not_null())[values.user].n_unique()
     correction = human_labels.mean_by(both.judge, group.weights) - float(statistics.mean_of(sample))
-    better = metric.traits.higher_is_better
-    said = sentences.note_of_judge(number, correction, higher_is_better=better)
-    notes_of_seen = [note for note in seen.notes if note.kind not in ("one_user", "no_value")]
-    return seen._replace(
-        sample=sample, notes=[said, *notes_of_seen], human=(number, correction, seen.sample)
-    )
+    said = [sentences.note_of_judge(number, correction, "mean")]
+    is_said = {said[0].kind} if estimates is None else {trials.ONE_USER, trials.NO_VALUE}
+    said += [notes.of_human(note) for note in seen.notes if note.kind not in is_said]
+    return seen._replace(sample=sample, notes=said, human=(number, correction, seen.sample))
 
 
 #: Methods that need no spread.

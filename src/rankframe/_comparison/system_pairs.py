@@ -118,6 +118,14 @@ class Pair(NamedTuple):
         """The pair whose values are true ones: of the users with human labels, if a judge's are."""
         return self if self.human is None else self.human.alone
 
+    def reason(self, **values: object) -> Note | None:
+        """Note why the differences have no test; None if they have one."""
+        if not self.undefined:
+            return None
+        said = notes.note(self.undefined, **values)
+        alike = self.undefined == trials.NOBODY_DIFFERS and not self.difference.any()
+        return said if self.human is None or alike else notes.of_human(said)
+
     @property
     def changes(self) -> Array:
         """The differences of the observations, whatever their groups."""

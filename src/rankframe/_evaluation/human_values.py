@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from math import comb
 from typing import cast
@@ -14,7 +15,8 @@ from rankframe._evaluation.values import Values
 from rankframe._request import labels
 from rankframe._request.question import Question
 from rankframe._request.types import Frame, Truth
-from rankframe._tables import adapters, rules
+from rankframe._tables import adapters, column_roles, rules
+from rankframe._tables.table import Table
 from rankframe.errors import Problem, RankingDataError, option, table_code
 
 #: Whether a user has human labels.
@@ -32,23 +34,25 @@ def column_of(metric: str) -> str:
 def with_human(values: Values, question: Question, human: Truth) -> Values:
     """Add to the values of each user those by human labels, null for users without labels."""
     _check_forms(values, question)
-    table = adapters.to_lazy(human, "human")
+    table = adapters.to_lazy(human, "human labels")
     settings = replace(question.settings, weights=None, cluster=None)
     names = values.names_per_user
     schema: dict[str, pl.DataType] = dict(values.rows.collect_schema())
     schema |= {LABELLED: pl.Boolean(), **{column_of(name): pl.Float64() for name in names}}
 
     def joined(rows: pl.DataFrame) -> pl.DataFrame:
+        _check_names(table, values)
         labels_of = _with_groups(_drawn(table), question, values.user)
         try:
             of_labels = replace(question, truth=labels_of, settings=settings)
             of_human = evaluation.plan_values(of_labels)
+            rules.raise_in_tables([cast("Table", of_human.source.tables.truth)])
             own = of_human.checks.guarded(of_human.rows).collect()
         except ValueError as error:  # of the labels, which it calls the truth
-            text = errors.marked(error).replace(" the truth", " human")
-            is_own = text.startswith("truth")
-            text = f"human{text[5:]}" if is_own else f"{option('human')}: {text}"
+            text = re.sub(r"(?:the )?(?<!')\btruth\b(?![='])", "human", errors.marked(error))
+            text = text if text.startswith("human") else f"{option('human')}: {text}"
             raise type(error)(Problem(text)) from None
+        _check_users(table, values)
         _check_depth(values, of_human)
         keys = [pl.col(name).cast(schema[name]) for name in values.keys]
         labelled = of_human.source.truth.select(*keys).unique().collect()
@@ -107,30 +111,62 @@ def _drawn(table: pl.LazyFrame) -> pl.LazyFrame:
     return table
 
 
-def _with_groups(human: pl.LazyFrame, question: Question, user: str) -> pl.LazyFrame:
-    """Check that the truth has all users, and take the columns of ``by`` that it alone has."""
-    truth = adapters.to_lazy(cast("Truth", question.truth), "truth")
-    types = truth.collect_schema()
-    if user not in types or user not in human.collect_schema():
-        return human  # the evaluation says what is missing
-    key = pl.col(user).cast(pl.String)  # whether both have one type, the evaluation says
-    unknown = human.drop_nulls(user).select(user).join(truth.select(user), on=key, how="anti")
-    row = unknown.sort(user).head(1).collect()
+def _check_names(human: pl.LazyFrame, values: Values) -> None:
+    """Check that the labels have the columns of the truth, under its names."""
+    schema, columns = human.collect_schema(), values.settings.columns
+    named = {role: name for role, name in columns.items() if role in ("relevance", "subtopic")}
+    named = {"user": values.user, "item": values.source.item, **named}
+    for role, name in named.items():
+        if name in schema:
+            continue
+        fit = [role] * (role in schema) or column_roles.fitting(role, {}, (), schema)
+        lists = [name for name, dtype in schema.items() if isinstance(dtype, pl.List)]
+        if role == "item" and len(lists) == 1:
+            fit = lists
+        names = {fit[0]: name} if len(fit) == 1 else {}
+        explode = f".explode({lists[0]!r})" if fit == lists else ""
+        cure = "name it as in the truth"
+        if names:
+            of_pandas = f"{explode}.rename(columns={names})"
+            cure += table_code("human", f"{explode}.rename({names})", of_pandas)
+        has = ", ".join(map(repr, schema))
+        msg = f"human: no column {name!r} for {role}; it has {has}: {cure}"
+        raise RankingDataError(Problem(msg))
+
+
+def _check_users(human: pl.LazyFrame, values: Values) -> None:
+    """Check that the truth has all users."""
+    user, truth = values.user, values.source.tables.truth
+    schema = cast("Table", truth).schema
+    dtype = values.types[user]
+    users = human.select(pl.col(user).cast(dtype))
+    known = values.source.truth.select(pl.col(user).cast(dtype))
+    row = users.join(known, on=user, how="anti").sort(user).head(1).collect()
     if not row.is_empty():
-        of_polars = f".join(truth, on={user!r}, how='semi')"
+        on = repr(user)
+        if schema[user] != human.collect_schema()[user]:
+            on = f"pl.col({on}).cast(pl.{dtype})"
+        of_polars = f".join(truth, on={on}, how='semi')"
         cure = table_code("human", of_polars, f"[human[{user!r}].isin(truth[{user!r}])]")
         msg = (
             "human: a user without a row in the truth: human labels are of a random sample of the "
             f"users of the truth: leave others out{cure}. Offending row: {rules.format_row(row)}"
         )
         raise RankingDataError(msg)
+
+
+def _with_groups(human: pl.LazyFrame, question: Question, user: str) -> pl.LazyFrame:
+    """Take the columns of ``by`` that the truth alone has."""
+    truth = adapters.to_lazy(cast("Truth", question.truth), "truth")
+    types = truth.collect_schema()
+    key = pl.col(user).cast(pl.String)  # whether both have one type, the evaluation says
     others = adapters.column_names(question.frame, "run")
     lacking = [name for name in question.by if name in types and name not in others]
     if not lacking:
         return human
     human = human.drop(lacking, strict=False)  # a user is in the segment of the truth
     groups = truth.select(key.alias(_KNOWN), *lacking).unique()
-    with_groups = human.with_columns(key.alias(_KNOWN)).join(groups, on=_KNOWN, how="left")
+    with_groups = human.with_columns(key.alias(_KNOWN)).join(groups, on=_KNOWN)
     return with_groups.drop(_KNOWN)
 
 

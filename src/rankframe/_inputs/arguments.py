@@ -12,7 +12,7 @@ from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._request.types import By, Frame
 from rankframe._tables import adapters, column_roles, run_dicts
-from rankframe.errors import RankingDataError
+from rankframe.errors import Problem, RankingDataError, option, table_code
 
 
 def opened(
@@ -171,6 +171,14 @@ def _without_lists(
     if first is None or ids is None:
         return frames, Columns()
     user, item = ids
+    if expected is not None and frames.get("human") is not None:
+        both = f"[[{user!r}, {expected!r}]].explode({expected!r})"
+        of_pandas = f"{both}.dropna().rename(columns={{{expected!r}: 'item'}})"
+        of_polars = f".select({user!r}, pl.col({expected!r}).alias('item'))"
+        cure = table_code("run", f"{of_polars}.explode('item').drop_nulls()", of_pandas)
+        named = f"{option('truth', expected)} with {option('human')}"
+        msg = f"{named}: pass both as tables of pairs, here as truth{cure}"
+        raise ValueError(Problem(msg))
     if expected is not None:  # what tells lists apart: groups, and runs or groups to be averaged
         groups, free = keywords.group_names(by), adapters.column_names(first, "run")
         free = [name for name in free if name not in (*groups, user, item, expected)]

@@ -78,7 +78,9 @@ def _human(numbers: Numbers) -> list[str]:
 
 
 def _served(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> list[str]:
-    """Write the claim on the users whom both serve, if it is another one."""
+    """Write the claim on the users whom both serve, if it is another one; no labels correct it."""
+    if numbers.call.human is not None:
+        return []
     # their groups are not compared
     served = numbers._replace(compared=numbers.served, segments={}, of_relevant=None)
     lines: list[str] = []

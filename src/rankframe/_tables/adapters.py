@@ -59,11 +59,10 @@ def takes_any_frame(verb: VerbT) -> VerbT:
     @wrong_keywords.checked
     @functools.wraps(verb)
     def call(*args: Any, **options: Any) -> Any:
-        with errors.one_call():
+        with errors.one_call(), cures_of_caller(args, options):
             own = {name: _of_arrow(options[name]) for name in options}
             opened = openers[0](verb.__name__, names, [*map(_of_arrow, args)], own)
-            with cures_of_caller(args, options):
-                return opened.close(verb(*opened.args, **opened.options))
+            return opened.close(verb(*opened.args, **opened.options))
 
     return cast("VerbT", call)
 
