@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+from contextlib import closing
 
 import duckdb
 import polars as pl
@@ -70,16 +71,13 @@ def in_duckdb(query, **frames):
 
 
 def in_sqlite(query, **frames):
-    connection = sqlite3.connect(":memory:")
-    try:
+    with closing(sqlite3.connect(":memory:")) as connection:
         for name, frame in frames.items():
             columns = ", ".join('"' + column.replace('"', '""') + '"' for column in frame.columns)
             connection.execute(f'CREATE TABLE "{name}" ({columns})')
             holes = ", ".join("?" * frame.width)
             connection.executemany(f'INSERT INTO "{name}" VALUES ({holes})', frame.rows())
         return table_of(connection.execute(query))
-    finally:
-        connection.close()
 
 
 def table_of(cursor):
@@ -91,10 +89,11 @@ def table_of(cursor):
 
 def has_sqlite():
     """Whether SQLite was built with its functions of mathematics."""
-    try:
-        sqlite3.connect(":memory:").execute("SELECT ln(1)")
-    except sqlite3.OperationalError:
-        return False
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute("SELECT ln(1)")
+        except sqlite3.OperationalError:
+            return False
     return True
 
 

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from contextlib import closing
 from functools import partial
 
 import duckdb
@@ -371,27 +372,27 @@ def test_hostile_names_have_the_right_numbers(table, item, label, value):
         }
     except (ValueError, rf.RankingDataError):
         return
-    lite = sqlite3.connect(":memory:")
-    duck = duckdb.connect()
-    for connection in (lite, duck):
-        connection.execute("CREATE TABLE canary (x INT)")
-        for name, frame in ((table, run), ("truth", truth)):
-            if name == "canary":
-                return
-            kinds = {pl.String: "TEXT", pl.Int64: "BIGINT"}
-            columns = ", ".join(f"{_quoted(n)} {kinds[t]}" for n, t in frame.schema.items())
-            connection.execute(f"CREATE TABLE {_quoted(name)} ({columns})")
-            holes = ", ".join("?" * frame.width)
-            connection.executemany(f"INSERT INTO {_quoted(name)} VALUES ({holes})", frame.rows())
-    got = {"sqlite": lite.execute(texts["sqlite"]), "duckdb": duck.execute(texts["duckdb"])}
-    for dialect, cursor in got.items():
-        rows = {row[0]: row[1:] for row in cursor.fetchall()}
-        assert rows.keys() == {*want["user"]}, dialect
-        for user, number, value_of_map in want.iter_rows():
-            assert rows[user] == (number, pytest.approx(value_of_map, rel=1e-12))
-    for connection in (lite, duck):
-        connection.execute("SELECT * FROM canary")
-        connection.close()
+    with closing(sqlite3.connect(":memory:")) as lite, duckdb.connect() as duck:
+        for connection in (lite, duck):
+            connection.execute("CREATE TABLE canary (x INT)")
+            for name, frame in ((table, run), ("truth", truth)):
+                if name == "canary":
+                    return
+                kinds = {pl.String: "TEXT", pl.Int64: "BIGINT"}
+                columns = ", ".join(f"{_quoted(n)} {kinds[t]}" for n, t in frame.schema.items())
+                connection.execute(f"CREATE TABLE {_quoted(name)} ({columns})")
+                holes = ", ".join("?" * frame.width)
+                connection.executemany(
+                    f"INSERT INTO {_quoted(name)} VALUES ({holes})", frame.rows()
+                )
+        got = {"sqlite": lite.execute(texts["sqlite"]), "duckdb": duck.execute(texts["duckdb"])}
+        for dialect, cursor in got.items():
+            rows = {row[0]: row[1:] for row in cursor.fetchall()}
+            assert rows.keys() == {*want["user"]}, dialect
+            for user, number, value_of_map in want.iter_rows():
+                assert rows[user] == (number, pytest.approx(value_of_map, rel=1e-12))
+        for connection in (lite, duck):
+            connection.execute("SELECT * FROM canary")
 
 
 def _quoted(name):
