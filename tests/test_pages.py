@@ -38,7 +38,7 @@ def test_code_prints_what_is_shown(page):
 
 def test_pages_but_the_generated_have_code():
     without = {page.name for page in pages.GUIDE if "```python" not in page.read_text()}
-    assert without == {*GENERATED, "bibliography.md", "command_line.md", "past_one_machine.md"}
+    assert without == {*GENERATED, "bibliography.md", "command_line.md"}
 
 
 def test_pages_are_short():
