@@ -609,6 +609,7 @@ class RankFrame(Generic[FrameT]):
         /,
         *metrics: rankframe._request.labels.Metric,
         truth: rankframe._request.types.Truth | None = ...,
+        human: rankframe._request.types.Truth | None = ...,
         by: str | Sequence[str] = ...,
         total: bool = ...,
         count_users: bool = ...,

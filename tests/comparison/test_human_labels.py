@@ -516,3 +516,32 @@ def test_gate_and_power_say_whose_values_decide():
     assert "15 of 15 values with human labels are " in floor["why"][0]
     with pytest.raises(ValueError, match="margin= has no form with human=: leave out one of them"):
         rf.stats.power(runs, "ndcg@2", **options, margin=0.1)
+
+
+def test_provenance_names_the_labels():
+    runs, judged, true = lists(5, 40)
+    human = true.filter(pl.col("user") < 30)
+    alone, both, other = (
+        rf.provenance(runs, "ndcg@2", truth=judged, human=labels, checksums=True)
+        for labels in (None, human, human.head(80))
+    )
+    assert both["rows"] == {**alone["rows"], "human": 120}
+    assert {*both["checksums"]} == {"run", "truth", "human"}
+    assert both["checksums"]["human"] != other["checksums"]["human"]
+    assert both["conventions"] == other["conventions"] != alone["conventions"]
+    assert both["conventions_of"] != alone["conventions_of"]
+    assert both["options"] == alone["options"] | {"human": True}
+    page = rf.report(runs, "ndcg@2", truth=judged, human=human, explore=0)
+    sources = page.tables["sources"].filter(table="human").row(0)
+    assert sources == ("human", 120, both["checksums"]["human"])
+    assert "human" in str(page)
+
+
+def test_report_claims_nothing_of_the_judge_alone():
+    """Among users with a list from both, the judge's claim is another one, and no labels tell."""
+    runs, judged, true = lists(5, 40)
+    runs["new"] = runs["new"].filter(pl.col("user") >= 25)
+    options = {"truth": judged, "explore": 0}
+    assert "Another answer among" in rf.report(runs, "ndcg@2", **options).verdict
+    human = true.filter(pl.col("user") % 2 == 0)
+    assert "Another answer among" not in rf.report(runs, "ndcg@2", **options, human=human).verdict

@@ -714,7 +714,6 @@ def _provenance(
 ) -> pl.Expr | None:
     """Return the conventions for rows of --json; write the whole provenance if requested."""
     names = [name for name in names if name != trec.RUN_ID]
-    call = {name: value for name, value in call.items() if name != "human"}
     if arguments.provenance is not None:
         text = json.dumps(provenance.provenance(run, *names, **call), indent=2)
         with text_tables.replaced(arguments.provenance) as path:

@@ -136,15 +136,13 @@ def _check_names(human: pl.LazyFrame, values: Values) -> None:
 
 def _check_users(human: pl.LazyFrame, values: Values) -> None:
     """Check that the truth has all users."""
-    user, truth = values.user, values.source.tables.truth
-    schema = cast("Table", truth).schema
-    dtype = values.types[user]
-    users = human.select(pl.col(user).cast(dtype))
-    known = values.source.truth.select(pl.col(user).cast(dtype))
-    row = users.join(known, on=user, how="anti").sort(user).head(1).collect()
+    user, dtype = values.user, values.types[values.user]
+    key = pl.col(user).cast(dtype)
+    unknown = human.select(key).join(values.source.truth.select(key), on=user, how="anti")
+    row = unknown.sort(user).head(1).collect()
     if not row.is_empty():
         on = repr(user)
-        if schema[user] != human.collect_schema()[user]:
+        if cast("Table", values.source.tables.truth).schema[user] != human.collect_schema()[user]:
             on = f"pl.col({on}).cast(pl.{dtype})"
         of_polars = f".join(truth, on={on}, how='semi')"
         cure = table_code("human", of_polars, f"[human[{user!r}].isin(truth[{user!r}])]")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any, Unpack
+from dataclasses import fields, replace
+from typing import Any, Unpack, cast
 
 import polars as pl
 
 from rankframe._evaluation import segments
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Options, Settings
+from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import ask
 from rankframe._request.segment_names import segment_of
@@ -37,6 +37,7 @@ def provenance(
     /,
     *metrics: Metric,
     truth: Truth | None = None,
+    human: Truth | None = None,
     by: str | Sequence[str] = (),
     total: bool = False,
     count_users: bool = False,
@@ -59,6 +60,8 @@ def provenance(
         The relevant items: the columns user, item and relevance, which is 1 in every row if the
         column is missing. Or a dict, as ``from_grades`` takes it, or the column of relevant items
         beside lists.
+    human
+        Labels by humans that correct those of ``truth``, as in ``summarize``.
     by
         Columns of segments, such as country, fold or day.
     total
@@ -72,7 +75,7 @@ def provenance(
         an exact expectation, and what its ideal order gives, highest grade first.
     checksums
         Add the SHA-256 of each table's rows, sorted, as CSV without a header: those of the report.
-        This sorts both tables.
+        This sorts these tables.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
@@ -115,7 +118,7 @@ def provenance(
     columns = {"total": total, "count_users": count_users, "chance": chance}
     for name, flag in {**columns, "checksums": checksums}.items():
         keywords.check_switch(name, flag)
-    tables, conventions = _conventions(frame, metrics, truth, by, options)
+    tables, conventions = _conventions(frame, metrics, truth, human, by, options)
     preset = tables.settings.preset
     every = {table.name: table for table in tables.both} | dict(tables.beside)
     counts = pl.collect_all([table.rows_passed.select(pl.len()) for table in every.values()])
@@ -127,7 +130,9 @@ def provenance(
         **hashes(conventions),
     }
     if checksums:
-        described["checksums"] = {table.name: checksum(table)[1] for table in tables.both}
+        of_human = [table for name, table in tables.beside.items() if name == "human"]
+        both = [*tables.both, *of_human]
+        described["checksums"] = {table.name: checksum(table)[1] for table in both}
     return described
 
 
@@ -137,11 +142,12 @@ def conventions_of(
     /,
     *metrics: Metric,
     truth: Truth | None = None,
+    human: Truth | None = None,
     by: str | Sequence[str] = (),
     **options: Unpack[Options],
 ) -> dict[str, Any]:
     """Return the hashes of a call alone; no row is counted."""
-    return hashes(_conventions(frame, metrics, truth, by, options)[1])
+    return hashes(_conventions(frame, metrics, truth, human, by, options)[1])
 
 
 def hashes(conventions: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,10 +187,19 @@ def checksum(table: Table) -> tuple[int, str]:
     return count, digest.hexdigest()
 
 
+def table_of_human(human: Truth, tables: Tables) -> Table:
+    """Read labels by humans, with the names of the other tables."""
+    ids = {"user": tables.run.user, "item": tables.run.item}
+    columns = cast("Columns", {**tables.settings.columns, **ids})
+    table = readers.read("truth", cast("Frame", human), tables.run.by, columns)
+    return replace(table, name="human")
+
+
 def _conventions(
     frame: Runs[Frame],
     metrics: Sequence[Metric],
     truth: Truth | None,
+    human: Truth | None,
     by: str | Sequence[str],
     options: Options,
 ) -> tuple[Tables, dict[str, Any]]:
@@ -198,9 +213,12 @@ def _conventions(
     for metric in question.requested:
         if metric.name in texts and metric.call is not None and metric.is_own:  # registered
             texts[metric.name] += f" = {metric.expr}"
+    if human is not None:
+        of_human = table_of_human(human, tables)
+        tables = replace(tables, beside={**tables.beside, "human": of_human})
     return tables, {
         "metrics": texts,
-        "options": _options(tables),
+        "options": _options(tables) | ({} if human is None else {"human": True}),
         "columns": _columns(tables),
     }
 

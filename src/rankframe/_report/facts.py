@@ -663,7 +663,9 @@ def _has_misses(values: Measurement) -> bool:
 
 
 def _sources(values: Measurement) -> pl.DataFrame:
-    """Count the rows of run and truth, and compute checksums that ignore the order of rows."""
-    sources = [(table.name, *provenance.checksum(table)) for table in values.tables.both]
+    """Count the rows of the tables, and compute checksums that ignore the order of rows."""
+    tables, human = values.tables, values.call.human
+    of_human = [] if human is None else [provenance.table_of_human(human, tables)]
+    sources = [(table.name, *provenance.checksum(table)) for table in [*tables.both, *of_human]]
     schema = {"table": pl.String, "rows": pl.Int64, "sha256": pl.String}
     return pl.DataFrame(sources, schema=schema, orient="row")
