@@ -167,7 +167,7 @@ def _cells(gains: Array, surplus: Array, chances: Array) -> Places:
 
 def _estimate(values: Array, counts: Places) -> Estimate:
     """Estimate the mean of each row of counts, as ``statistics.estimate`` does."""
-    number, far = counts.sum(axis=1), values - values.mean()
+    number, far = counts.sum(axis=1, dtype=np.float64), values - values.mean()
     first, second, third = (counts @ np.column_stack([far, far**2, far**3])).T / number
     square = np.maximum(second - first**2, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):

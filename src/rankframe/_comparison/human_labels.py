@@ -109,7 +109,9 @@ def _tuned(first: _Sums, sizes: _Sums, with_human: Bits) -> tuple[Array, Array]:
     left = np.full(len(judge), total)
     left[with_human] -= number / (number - 1) * products
 
-    def slope(total: Array, squares: Array, number: Array | int, others: Array | int) -> Array:
+    def slope(
+        total: Array | float, squares: Array | float, number: Array | int, others: Array | int
+    ) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
             of_all = total / number / (squares / (number + others - 1)) / (1 + number / others)
         return np.asarray(np.clip(np.nan_to_num(of_all), 0, 1), np.float64)
