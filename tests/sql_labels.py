@@ -58,7 +58,7 @@ def table():
             costs.setdefault(cost, []).append(f"`{written(label)}`")
     lines = ["| joined | sorts | joins of hits with the ideal list | labels |", "|---|---|---|---|"]
     lines += [f"| {cost} | {', '.join(names)} |" for cost, names in sorted(costs.items())]
-    lines += ["", "| refused, since | labels |", "|---|---|"]
+    lines += ["", "| refused, because | labels |", "|---|---|"]
     lines += [f"| {why} | {', '.join(names)} |" for why, names in reasons.items()]
     return "".join(f"{line}\n" for line in lines)
 

@@ -195,7 +195,7 @@ def _named(kind: str) -> str:
 
 def _unknown(kind: str, option: object = None) -> NoReturn:
     name = kind if option is None else f"{kind}({option})"
-    msg = f"it has a node {name!r}, which is not read"
+    msg = f"it has a node {name!r}, which cannot be translated"
     raise UnknownNodeError(msg)
 
 

@@ -25,9 +25,7 @@ def refuse_metric(metric: RequestedMetric) -> None:
         if column.scope == "subtopic":
             raise error(metric.name, f"it reads {name!r}, a column of subtopics")
         if column.join is not None and column.form is None:
-            raise error(
-                metric.name, f"it reads {name!r}, which a join adds that has no form in SQL"
-            )
+            raise error(metric.name, f"it reads {name!r}, a joined column that SQL lacks")
 
 
 def refuse_tables(read: Tables) -> None:
