@@ -394,7 +394,7 @@ def test_simulated_rule_is_that_of_the_gate(monkeypatch):
             equal = gate_power.Equal(
                 *columns, old, margin, 1.0, worst, hits, Trial(), len(old), len(old)
             )
-            passes = equal.p_within(counts[:, order]) < 0.025
+            passes = equal.p_within(counts[:, order].T) < 0.025
             rows = [np.repeat(np.arange(len(old)), draw) for draw in counts]
             users = pl.DataFrame({"run": np.repeat(np.arange(6), len(old))}).with_columns(
                 user=pl.int_range(pl.len()).over("run")

@@ -10,7 +10,6 @@ from math import ceil, inf, isfinite, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from rankframe._comparison import decision, margins, notes
-from rankframe._comparison.decision import Estimate
 from rankframe._comparison.notes import Note
 from rankframe._comparison.packages import np, power_statistics, statistics
 from rankframe._comparison.system_pairs import Pair
@@ -18,7 +17,7 @@ from rankframe._comparison.trials import POWER, Bound, Trial
 from rankframe._request.labels import Traits
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Array, Places, Rare
+    from rankframe._comparison.statistics import Array, Places
 
 _DRAWS = 1000  # whose share has a standard error of at most 0.016
 _DRAWS_OF_A_STEP = 400  # of a search
@@ -46,7 +45,7 @@ class Equal(NamedTuple):
     def passes(self, observations: int, draws: int = _DRAWS) -> float:
         """Return the share of equal systems that pass, by the rule of ``margins`` for one."""
         random = np.random.default_rng(self.trial.seed)
-        counts = random.multinomial(observations, self.chances, size=draws)
+        counts = random.multinomial(observations, self.chances, size=draws).T.copy()
         return float(decision.shows(self.p_within(counts), self.trial.alpha / 2).mean())
 
     def needed(self, power: float) -> int | None:
@@ -76,21 +75,21 @@ class Equal(NamedTuple):
         return ceil(number * self.users / self.observations)
 
     def p_within(self, counts: Places) -> Array:
-        """Return the p-value of each row, which has the number of users in each cell."""
-        gains, number = self.gains, counts.sum(axis=1)
-        differ, lost, won = (counts[:, x].sum(axis=1) for x in (gains != 0, gains < 0, gains > 0))
+        """Return the p-value of each column, which has the number of users in each cell."""
+        gains, surplus, number = self.gains, statistics.Sample(self.surplus), counts.sum(axis=0)
+        differ, lost, won = (counts[x].sum(axis=0) for x in (gains != 0, gains < 0, gains > 0))
         starts = np.unique(gains, return_index=True)[1]
-        alike = np.add.reduceat(counts, starts, axis=1).max(axis=1)
+        alike = np.add.reduceat(counts, starts).max(axis=0)
         few = margins.is_exact(number, differ, alike) | (self.are_hits & (won == 0))
-        above = _estimate(self.surplus, counts).p_above()
+        above = statistics.estimate(surplus, counts).p_above()
         if not isfinite(self.width):
             return np.where(few, 1.0, above)
-        exact = np.ones(len(counts))
+        exact, tail = np.ones(len(number)), self.trial.alpha / 2
         if few.any():
-            of_baseline, tail = _estimate(self.baseline, counts[few]), self.trial.alpha / 2
+            of_baseline = statistics.estimate(statistics.Sample(self.baseline), counts[:, few])
             losers = statistics.Below(lost[few], number[few])
             exact[few] = margins.p_of_losers(losers, self.margin, of_baseline, self.width, tail)
-        rare = _rare(self.surplus, counts, self.worst).p_above(0.0, self.worst)
+        rare = statistics.rare(surplus, self.worst, counts).p_above(0.0, self.worst)
         return np.where(few, exact, np.fmax(above, rare))
 
 
@@ -163,31 +162,3 @@ def _cells(gains: Array, surplus: Array, chances: Array) -> Places:
         part = 3 * np.searchsorted(ends, below) + np.sign(gains)  # a user who differs stays apart
         cells = np.unique(part, return_inverse=True)[1]
     return np.asarray(cells.reshape(-1), np.int64)
-
-
-def _estimate(values: Array, counts: Places) -> Estimate:
-    """Estimate the mean of each row of counts, as ``statistics.estimate`` does."""
-    number, far = counts.sum(axis=1, dtype=np.float64), values - values.mean()
-    first, second, third = (counts @ np.column_stack([far, far**2, far**3])).T / number
-    square = np.maximum(second - first**2, 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        skew = (third - 3 * first * second + 2 * first**3) / square**1.5 / np.sqrt(number)
-        error = np.where(square > 0, np.sqrt(square / (number - 1)), np.nan)
-    return Estimate(values.mean() + first, error, number - 1, skew)
-
-
-def _rare(values: Array, counts: Places, least: float) -> Rare:
-    """Count what may be too rare to be seen, as ``statistics.rare`` does, in each row of counts."""
-    order, rows = values.argsort(), np.arange(len(counts))
-    values, counts = values[order], np.pad(counts[:, order], ((0, 0), (1, 0)))
-    numbers, totals = counts.cumsum(axis=1), (counts * np.append(0.0, values)).cumsum(axis=1)
-    mean = totals[:, -1] / numbers[:, -1]
-    reach = (mean - least) / 2
-    far, near = (
-        np.searchsorted(values, mean - reach),
-        np.searchsorted(values, mean + reach, "right"),
-    )
-    others = (totals[:, -1] - totals[rows, far]) / (numbers[:, -1] - numbers[rows, far])
-    above = numbers[rows, near] < numbers[:, -1]
-    lower = np.where(above, 0, numbers[rows, far])
-    return statistics.Rare(statistics.Below(lower, numbers[:, -1]), np.where(above, mean, others))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from math import nan
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -102,10 +102,11 @@ def rounded(values: Array, sizes: Array | None = None) -> Array:
     return np.asarray(np.round(values / unit) * unit, np.float64)
 
 
-def differs(matrix: Array) -> Bits:
-    """Return whether each column has a variance."""
-    low, high = matrix.min(axis=0, initial=np.inf), matrix.max(axis=0, initial=-np.inf)
-    return np.asarray(low < high, np.bool_)
+def differs(matrix: Array, counts: Places | None = None) -> Bits:
+    """Return whether each column has a variance, perhaps of values that count so often."""
+    has: Any = True if counts is None else counts > 0
+    low = matrix.min(axis=0, initial=np.inf, where=has)
+    return np.asarray(low < matrix.max(axis=0, initial=-np.inf, where=has), np.bool_)
 
 
 def in_matrices(
@@ -149,14 +150,20 @@ def progress(total: int) -> Generator[Advance]:
 # ------------------------------------------------------------------ tests of paired differences
 
 
-def estimate(sample: Sample) -> Estimate:
-    """Estimate the mean of each column; its error is NaN without a spread."""
+def estimate(sample: Sample, counts: Places | None = None) -> Estimate:
+    """Estimate the mean of each column; its error is NaN without a spread.
+
+    With ``counts``, one column of values is that of many draws, in each of whose columns a value
+    counts so often.
+    """
     values, weights, _ = sample
+    values = values if counts is None else np.broadcast_to(values[:, None], counts.shape)
     unknown = np.full(values.shape[1:], np.nan)
     if len(values) < 2:
         mean = weighted_mean(values, weights) if len(values) else unknown
         return Estimate(mean, unknown, np.zeros_like(unknown), unknown)
-    mean, number = weighted_mean(values, weights), np.asarray(len(values), np.float64)
+    mean = weighted_mean(values, weights if counts is None else counts)
+    number = np.asarray(_users(values, counts), np.float64)
     freedom = number - 1 + np.zeros_like(unknown)
     if weights is not None:
         number = effective_sizes(weights)
@@ -164,10 +171,11 @@ def estimate(sample: Sample) -> Estimate:
     if sample.freedom is not None:
         freedom = sample.freedom + np.zeros_like(unknown)
     with np.errstate(invalid="ignore", divide="ignore"):
-        parts = influences(values, weights)
-        error = np.where(differs(values), _jackknife_error(parts), np.nan)
-        parts = parts - parts.mean(axis=0)
-        skew = (parts**3).mean(axis=0) / (parts**2).mean(axis=0) ** 1.5 / np.sqrt(number)
+        parts = influences(values, weights, counts)
+        error = np.where(differs(values, counts), _jackknife_error(parts, counts), np.nan)
+        parts = parts - weighted_mean(parts, counts)
+        second, third = weighted_mean(parts**2, counts), weighted_mean(parts**3, counts)
+        skew = third / second**1.5 / np.sqrt(number)
     return Estimate(mean, error, freedom, skew)
 
 
@@ -189,7 +197,11 @@ def t_test(sample: Sample, confidence: float) -> Outcome:
     )
 
 
-def weighted_mean(values: Array, weights: Array | None) -> Array:
+def _users(values: Array, counts: Places | None) -> Any:
+    return len(values) if counts is None else counts.sum(axis=0)
+
+
+def weighted_mean(values: Array, weights: Array | Places | None) -> Array:
     """Take the mean over users, the rows."""
     if weights is None:
         return np.asarray(values.mean(axis=0), np.float64)
@@ -211,18 +223,19 @@ def standard_error(values: Array, weights: Array | None) -> Array:
     return _jackknife_error(influences(values, weights))
 
 
-def _jackknife_error(parts: Array) -> Array:
-    users = len(parts)
-    return np.asarray(np.sqrt((users - 1) / users * (parts**2).sum(axis=0)), np.float64)
+def _jackknife_error(parts: Array, counts: Places | None = None) -> Array:
+    users, squares = _users(parts, counts), parts**2 if counts is None else counts * parts**2
+    return np.asarray(np.sqrt((users - 1) / users * squares.sum(axis=0)), np.float64)
 
 
-def influences(values: Array, weights: Array | None) -> Array:
+def influences(values: Array, weights: Array | None, counts: Places | None = None) -> Array:
     """Return how far the mean of the others is from that of all users: s·(x − x̄)/(1 − s).
 
     s is the share of a user's weight.
     """
-    shares = 1 / len(values) if weights is None else weights / weights.sum(axis=0)
-    return np.asarray(shares / (1 - shares) * (values - weighted_mean(values, weights)), np.float64)
+    shares = 1 / _users(values, counts) if weights is None else weights / weights.sum(axis=0)
+    mean = weighted_mean(values, weights if counts is None else counts)
+    return np.asarray(shares / (1 - shares) * (values - mean), np.float64)
 
 
 def deviation(values: Array, weights: Array | None) -> Array:
@@ -541,9 +554,11 @@ class Below(NamedTuple):
         return np.where(is_sure, np.where(np.asarray(mean) < least, 0.0, 1.0), p)
 
 
-def below(sample: Sample, amount: float) -> Below:
+def below(sample: Sample, amount: float | Array, counts: Places | None = None) -> Below:
     """Count the values below an amount; with weights, their share of the effective number."""
     values, weights, _ = sample
+    if counts is not None:
+        return Below((counts * (values[:, None] < amount)).sum(axis=0), counts.sum(axis=0))
     lower = values < amount
     if weights is None or lower.all():
         return Below(int(lower.sum()), len(values))
@@ -562,21 +577,24 @@ class Rare(NamedTuple):
         return np.where(self.mean <= bound, 1.0, self.below.p_above(bound, self.mean, least))
 
 
-def rare(sample: Sample, least: float) -> Rare:
+def rare(sample: Sample, least: float, counts: Places | None = None) -> Rare:
     """Count the values nearer to ``least`` than to the mean, which may be too rare to be seen.
 
     A t test believes the spread that it sees, and a normal shape. Where values lie as far above
     the mean, it is right to, and only values that nobody has are left to doubt.
+    ``counts`` are those of ``estimate``.
     """
     values, weights, _ = sample
-    mean = float(weighted_mean(values, weights))
+    values = values if counts is None else values[:, None]
+    sizes: Array | Places | None = weights if counts is None else counts
+    mean = weighted_mean(values, sizes)
+    sizes = np.ones(len(values)) if sizes is None else sizes
     reach = (mean - least) / 2
-    cut = mean - reach
-    far = values < cut
-    if (values > mean + reach).any():
-        return Rare(below(sample, cut)._replace(lower=0), mean)
-    of_others = None if weights is None else weights[~far]
-    return Rare(below(sample, cut), float(weighted_mean(values[~far], of_others)))
+    far, lower = values < mean - reach, below(sample, mean - reach, counts)
+    others = weighted_mean(values, sizes * ~far)
+    has_above = ((sizes > 0) & (values > mean + reach)).any(axis=0)
+    few = lower._replace(lower=np.where(has_above, 0, lower.lower))
+    return Rare(few, np.where(has_above, mean, others))
 
 
 # ------------------------------------------------------------------ which interval
