@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from math import comb
 from typing import cast
@@ -98,17 +99,21 @@ def _check_forms(values: Values, question: Question) -> None:
 
 def _drawn(table: pl.LazyFrame) -> pl.LazyFrame:
     """Check that a column of the labels that says how their users came says at random."""
-    name, column = "human", "drawn"
-    if column not in table.collect_schema():
-        return table
-    chosen = table.filter(pl.col(column).cast(pl.String).ne_missing("random")).head(1).collect()
-    if not chosen.is_empty():
-        cure = table_code(
-            name, '.filter(pl.col("drawn") == "random")', '[human["drawn"] == "random"]'
-        )
-        text = f"the users must be a random sample, and rows were chosen: keep the others{cure}"
-        raise rules.broken_row(name, column, text, chosen)
+    if "drawn" in table.collect_schema():
+        is_chosen = pl.col("drawn").cast(pl.String).ne_missing("random")
+        calls = '.filter(pl.col("drawn") == "random")', '[human["drawn"] == "random"]'
+        text = "the users must be a random sample, and rows were chosen: keep the others"
+        text += table_code("human", *calls)
+        rules.raise_if_any(table.filter(is_chosen), "human", "drawn", text)
     return table
+
+
+def _refuse(rows: pl.DataFrame | pl.LazyFrame, keys: Sequence[str], text: str) -> None:
+    """Raise for the first of the rows, if there are any."""
+    row = rows.lazy().sort(keys).head(1).collect()
+    if not row.is_empty():
+        msg = f"human: {text}. Offending row: {rules.format_row(row)}"
+        raise RankingDataError(Problem(msg))
 
 
 def _check_names(human: pl.LazyFrame, values: Values) -> None:
@@ -139,18 +144,15 @@ def _check_users(human: pl.LazyFrame, values: Values) -> None:
     user, dtype = values.user, values.types[values.user]
     key = pl.col(user).cast(dtype)
     unknown = human.select(key).join(values.source.truth.select(key), on=user, how="anti")
-    row = unknown.sort(user).head(1).collect()
-    if not row.is_empty():
-        on = repr(user)
-        if cast("Table", values.source.tables.truth).schema[user] != human.collect_schema()[user]:
-            on = f"pl.col({on}).cast(pl.{dtype})"
-        of_polars = f".join(truth, on={on}, how='semi')"
-        cure = table_code("human", of_polars, f"[human[{user!r}].isin(truth[{user!r}])]")
-        msg = (
-            "human: a user without a row in the truth: human labels are of a random sample of the "
-            f"users of the truth: leave others out{cure}. Offending row: {rules.format_row(row)}"
-        )
-        raise RankingDataError(msg)
+    on, truth = repr(user), cast("Table", values.source.tables.truth)
+    if truth.schema[user] != human.collect_schema()[user]:
+        on = f"pl.col({on}).cast(pl.{dtype})"
+    calls = f".join(truth, on={on}, how='semi')", f"[human[{user!r}].isin(truth[{user!r}])]"
+    text = (
+        "a user without a row in the truth: human labels are of a random sample of the users of "
+        f"the truth: leave others out{table_code('human', *calls)}"
+    )
+    _refuse(unknown, [user], text)
 
 
 def _with_groups(human: pl.LazyFrame, question: Question, user: str) -> pl.LazyFrame:
@@ -194,23 +196,19 @@ def _check_depth(values: Values, of_human: Values) -> None:
         if not (second["relevance"] <= 0).any():
             continue
         on = [*keys, judge.item]
+        to = "" if depth is None else f" to rank {depth}"
+        text = (
+            f"an item of a list is judged in {names[0]}, and not in {names[1]}: judge all items of "
+            f"the lists{to} in both, or take metrics with a smaller cut-off"
+        )
         alone = listed.join(first, on=on, how="semi").join(second, on=on, how="anti")
-        if not (row := alone.sort(on).head(1)).is_empty():
-            to = "" if depth is None else f" to rank {depth}"
-            msg = (
-                f"human: an item of a list is judged in {names[0]}, and not in {names[1]}: judge "
-                f"all items of the lists{to} in both, or take metrics with a smaller cut-off. "
-                f"Offending row: {rules.format_row(row)}"
-            )
-            raise RankingDataError(msg)
+        _refuse(alone, on, text)
+        text = (
+            f"a relevant item in {names[0]} is not judged in {names[1]}: judge it, or keep in both "
+            "tables the pairs of one pool, such as the first 10 of all systems"
+        )
         wanted = first.filter(pl.col("relevance") > 0).join(second, on=keys, how="semi")
-        if not (row := wanted.join(second, on=on, how="anti").sort(on).head(1)).is_empty():
-            msg = (
-                f"human: a relevant item in {names[0]} is not judged in {names[1]}: judge it, or "
-                "keep in both tables the pairs of one pool, such as the first 10 of all systems. "
-                f"Offending row: {rules.format_row(row)}"
-            )
-            raise RankingDataError(msg)
+        _refuse(wanted.join(second, on=on, how="anti"), on, text)
 
 
 def _check_served(rows: pl.DataFrame, user: str) -> None:
@@ -233,13 +231,9 @@ def _check_served(rows: pl.DataFrame, user: str) -> None:
 
 def _check_counted(alone: pl.DataFrame, values: Values) -> None:
     """Check that users who count by human labels alone need no weight and no cluster."""
-    if alone.is_empty() or not values.settings.of_users:
+    if not values.settings.of_users:
         return
-    row = rules.format_row(alone.select(values.keys).sort(values.keys).head(1))
     cure = f"{option('users', 'all')}, {option('undefined', 0.0)} counts all users by both"
     column = option("weights" if values.weights is not None else "cluster")
-    msg = (
-        f"human: a user counts by human labels, and not by the truth, which has no {column} of "
-        f"them: {cure}. Offending row: {row}"
-    )
-    raise RankingDataError(Problem(msg))
+    text = "a user counts by human labels, and not by the truth, which has no"
+    _refuse(alone.select(values.keys), values.keys, f"{text} {column} of them: {cure}")
