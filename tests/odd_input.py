@@ -864,8 +864,8 @@ def cases() -> dict[str, list[Case]]:
                 "average='micro'",
                 RUN,
                 TRUTH,
-                "average='micro': it is average='pooled' here; a column, such as average='dataset', "
-                "takes the mean of the means of its groups",
+                "average='micro': it is called average='pooled' here; a column, such as "
+                "average='dataset', gives the mean of the means of its groups",
                 ("recall@2",),
                 options={"average": "micro"},
             ),
@@ -900,7 +900,7 @@ def cases() -> dict[str, list[Case]]:
                 "two output columns are called 'ap': rename one with .alias(…)",
                 ("ap", "ap"),
             ),
-            Case("no metric", RUN, TRUTH, 'ask for at least one metric, for example "ndcg@10"', ()),
+            Case("no metric", RUN, TRUTH, 'pass at least one metric, for example "ndcg@10"', ()),
             Case(
                 "an unknown metric",
                 RUN,
@@ -1056,7 +1056,7 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
         Refusal(
             "one part of two without a key",
             combine(one, sums()),
-            "parts: 1 of 2 have no key, so none shows whether one comes twice: give each its own, "
+            "parts: 1 of 2 have no key, so a part that comes twice would not be noticed: give each its own, "
             "such as its day, in rf.parts.sums(…, part='2026-11-01')",
         ),
         Refusal(
@@ -1152,7 +1152,7 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             lambda: rf.gate(
                 {"a": given(RUN), "b": given(RUN)}, truth=TRUTH, primary="rr", margin=0.1
             ),
-            "margin=0.1 with primary=, which must be better, beside guardrails=, which have the "
+            "margin=0.1 has no effect with primary=, which must be better; guardrails= has the "
             "margins: leave out margin=",
         ),
         Refusal(
@@ -1165,12 +1165,12 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
                 difference=0.1,
                 margin=0.1,
             ),
-            "margin= has no form with difference=: leave out one of them",
+            "margin= has no effect with difference=: leave out one of them",
         ),
         Refusal(
             "differences of two metrics",
             lambda: rf.stats.differences({"a": given(RUN), "b": given(RUN)}, "rr@1,2", truth=TRUTH),
-            "differences are of one metric, not of 'rr@1', 'rr@2': pass one",
+            "differences takes one metric, not 'rr@1', 'rr@2'",
         ),
         Refusal(
             "differences(n=0)",
@@ -1185,7 +1185,7 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
                 truth=given(TRUTH),
                 queries=given(pl.DataFrame({"user": [1], "share": "shoes"})),
             ),
-            "queries=: differences makes a column 'share': rename that of the text",
+            "queries=: differences adds a column 'share': rename yours",
         ),
         Refusal(
             "compare_segments by a column 'shrunken'",
@@ -1195,7 +1195,7 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
                 truth=given(TRUTH.with_columns(shrunken="user")),
                 by="shrunken",
             ),
-            "column 'shrunken': compare_segments makes a column of this name: rename it",
+            "column 'shrunken': compare_segments adds a column with this name: rename yours",
         ),
         Refusal(
             "a number in percent, explained",
@@ -1230,7 +1230,7 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             lambda: rf.stats.conventions(
                 {"a": given(RUN), "b": given(RUN)}, "rr", truth=TRUTH, model="value"
             ),
-            "column 'value': conventions makes a column of this name: rename it",
+            "column 'value': conventions adds a column with this name: rename yours",
         ),
         Refusal(
             "judges, one of whom judged an item twice",
@@ -1288,7 +1288,7 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
         Refusal(
             "over= and a metric of all lists",
             lambda: rf.summarize(given(run), "gini(of=shown)@2", truth=given(TRUTH), over="day"),
-            "over='day': metric 'gini(of=shown)@2' is no mean over users: evaluate it for each run, "
+            "over='day': metric 'gini(of=shown)@2' is not a mean over users: evaluate it for each run, "
             "by='day'",
         ),
         Refusal(
@@ -1330,7 +1330,7 @@ def doors() -> list[Refusal]:
         Refusal(
             "with_rank(truth=…) without ties='pessimistic' or 'optimistic'",
             lambda: rf.with_rank(SCORED, truth=TRUTH),
-            "with_rank(ties='item') reads no grade: leave out truth=, or take 'pessimistic'",
+            "with_rank(ties='item') reads no grade: leave out truth=, or use 'pessimistic'",
         ),
         Refusal(
             "a lazy narwhals frame",
@@ -1377,8 +1377,8 @@ def doors() -> list[Refusal]:
             lambda: rf.from_lists(
                 answers.with_columns(wanted=1), user="q", item="found", truth="wanted"
             ),
-            "frame of lists, column 'wanted': Int32 is not a list of ids, or of structs of an id and a number: make one, "
-            "as by pl.concat_list('wanted'), or of JSON by .str.json_decode",
+            "frame of lists, column 'wanted': Int32 is not a list of ids, or of structs of an id and a number: make one "
+            "with pl.concat_list('wanted'), or from JSON with .str.json_decode",
         ),
         Refusal(
             "from_lists, expected are structs of two numbers without known names",
@@ -1398,7 +1398,7 @@ def doors() -> list[Refusal]:
         Refusal(
             "from_lists, two texts of one user",
             lambda: rf.from_lists(pl.DataFrame({"user": [1, 1], "item": ["a", "b"]})),
-            "frame of lists, column 'user': two rows of one 'user', whose lists would be one: add a column that tells "
+            "frame of lists, column 'user': two rows have the same 'user': add a column that tells "
             "them apart to by=, or number the rows: frame.with_row_index('row'), with user='row'. Offending row: user=1",
         ),
         Refusal(
@@ -1411,7 +1411,7 @@ def doors() -> list[Refusal]:
             lambda: rf.from_lists(
                 answers.with_columns(rank=1), user="q", item="found", truth="wanted"
             ),
-            "frame of lists, column 'rank': from_lists makes a column of this name: rename it",
+            "frame of lists, column 'rank': from_lists adds a column with this name: rename yours",
         ),
         Refusal(
             "query and question beside item",
@@ -1431,7 +1431,7 @@ def doors() -> list[Refusal]:
         Refusal(
             "judgments.json without requests",
             lambda: judgment_files.of_search("judgments.json", {"queries": []}),
-            f"judgments.json: 'queries' is none of 'requests', 'judgmentRatings': {judgment_files.IN_WORDS}",
+            f"judgments.json: 'queries' is not one of 'requests', 'judgmentRatings': {judgment_files.IN_WORDS}",
         ),
         Refusal(
             "judgments.json with a rating of null",
@@ -1471,7 +1471,7 @@ def doors() -> list[Refusal]:
         Refusal(
             "num_retrieved, chance=True",
             lambda: rf.evaluate(RUN, "num_retrieved", truth=TRUTH, chance=True),
-            "chance=True: metric 'num_retrieved' has none: neither direction is declared better: leave it out",
+            "chance=True: metric 'num_retrieved' has none: it is not declared whether higher or lower is better: leave it out",
         ),
         Refusal(
             "baselines with a user of text, and integers in the history",

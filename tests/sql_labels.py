@@ -48,7 +48,7 @@ def table():
     costs, reasons = {}, {}
     for label, query, reason in translations():
         if query is None:
-            why = re.sub(r"^.*? has no form in SQL: |; rf.evaluate computes it$", "", reason)
+            why = re.sub(r"^.*? cannot be written in SQL: |; use rf.evaluate$", "", reason)
             why = re.sub(r"reads '\S+', (a column of subtopics|from \w+=)", r"reads \1", why)
             reasons.setdefault(why, []).append(f"`{written(label)}`")
         else:

@@ -84,7 +84,7 @@ def test_defaults_statistics_and_bounds_know_it():
     )
     assert got.item(0, "first_half@4") == pytest.approx(2 * (0.25 + 0.25) / 3)
     assert rf.summarize(RUN, "first_half@4", truth=TRUTH)["metric"].to_list() == ["first_half@4"]
-    with pytest.raises(ValueError, match="no bounds are proven"):
+    with pytest.raises(ValueError, match="it has no proven bounds"):
         rf.evaluate(RUN, "first_half@4", truth=TRUTH, unjudged="bounds")
 
 

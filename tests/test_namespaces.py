@@ -63,9 +63,9 @@ def test_door_shows_these_names(module):
     ("room", "name", "said"),
     [
         ("plot", "tradeoff", "; the nearest is 'trade_off'"),
-        ("plot", "heatmap", ": take rf.plot.segments"),
-        ("stats", "best_systems", ": take the column 'best' of rf.table(…)"),
-        ("stats", "anova", ": take statsmodels' AnovaRM, as on the page of recipes"),
+        ("plot", "heatmap", ": use rf.plot.segments"),
+        ("stats", "best_systems", ": use the column 'best' of rf.table(…)"),
+        ("stats", "anova", ": use statsmodels' AnovaRM, as on the page of recipes"),
     ],
 )
 def test_room_names_what_to_take_for_a_name_that_it_lacks(room, name, said):

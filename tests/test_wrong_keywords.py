@@ -104,7 +104,7 @@ def test_misspelled_keyword_has_a_nearest_one(room):
         (rf.gate, "threshold", "here it is 'at_least'"),
         (rf.evaluate, "threshold", "here it is 'relevant_at'"),
         (rf.evaluate, "cutoff", "write the cut-off in the label, as in 'ndcg@10'"),
-        (rf.evaluate, "seeds", "the same call has the same result each time"),
+        (rf.evaluate, "seeds", "the same call always has the same result"),
     ],
 )
 def test_word_leads_to_what_the_call_means_by_it(call, word, said):

@@ -93,7 +93,7 @@ def hint(name: str, names: Iterable[str]) -> str:
     from difflib import get_close_matches  # importing it takes 0.7 ms
 
     if name in _INSTEAD:
-        return f": take {_INSTEAD[name]}"
+        return f": use {_INSTEAD[name]}"
     near = [] if name.startswith("_") else get_close_matches(name, names, n=1, cutoff=0.75)
     return f"; the nearest is {near[0]!r}" if near else ""
 

@@ -142,7 +142,7 @@ def test_the_demo_is_the_articles_example(capsys):
         ("header.csv truth.parquet -m map", "header.csv: it is empty"),
         (
             "run.parquet truth.parquet -m map --format csv",
-            "run.parquet: it is no text of csv, but of format parquet",
+            "run.parquet: its format is parquet, not csv",
         ),
         ("run.parquet folder.csv -m map", "folder.csv: it has no file (names that beg"),
         ("empty.arrow truth.parquet -m map", "empty.arrow: "),
@@ -961,7 +961,7 @@ def test_sql_prints_what_rf_sql_returns(capsys):
     assert main([*ask, "--schema", "truth=user:text"]) == 2
     assert "'user:text' is not COLUMN:TYPE" in capsys.readouterr().err
     assert main(["sql", "-m", "alpha_ndcg@5"]) == 2
-    assert "metric 'alpha_ndcg@5' has no form in SQL" in capsys.readouterr().err
+    assert "metric 'alpha_ndcg@5' cannot be written in SQL" in capsys.readouterr().err
     for more in ([], ["--check"]):
         assert main(["sql", "-m", "official", *more]) == 0
         capsys.readouterr()

@@ -313,7 +313,7 @@ def test_rows_of_json_know_how_they_were_made(folder, capsys):
     [
         ("relevant_at = -1", "relevant_at must be a number > 0"),
         ("user = ['a', 'b']", "no column 'a' for user; it has"),
-        ("run_format = 'csv'", "but of format parquet: pass run_format = 'parquet'"),
+        ("run_format = 'csv'", "its format is parquet, not csv: pass run_format = 'parquet'"),
         ("by = 'day'", "join it to a table, or leave out by\n"),
         ("undecided = 'pass'\n[[gates]]\nat_least = 0.1", "undecided = 'pass'"),
         ("[[gates]]\nmetrics = 'mrr'\nat_least = 2", "error: gates[0]: at_least of 'mrr' is 2"),

@@ -369,7 +369,7 @@ def test_one_table_of_several_systems_is_compared(folder, capsys, system, names)
     text = said_by(capsys, gated)
     first, second = sorted(names)
     assert text == (
-        f"column {system!r} names {first!r}, {second!r}, and not which of them is the baseline of "
+        f"column {system!r} has {first!r}, {second!r}, but not which of them is the baseline of "
         f"gate: name it, --baseline {first} or --baseline {second}"
     )
     assert main(f"{gated} --baseline {names[0]}".split()) == 0
@@ -498,9 +498,9 @@ def test_csv_is_read_in_the_types_of_json(folder, capsys):
         (
             "r.csv",
             "user;item;rank\n1;a;1\n",
-            "r.csv, line 1: it is no header of csv: pass --run-format csv|tsv|trec, or",
+            "r.csv, line 1: it is not a header of csv: pass --run-format csv|tsv|trec, or",
         ),
-        ("r.tsv", "1\ta\t1\n", "r.tsv, line 1: it is no header of tsv: pass --run-format "),
+        ("r.tsv", "1\ta\t1\n", "r.tsv, line 1: it is not a header of tsv: pass --run-format "),
         ("r", "user;item;rank\n1;a;1\n", "r, line 1: its name tells no format, and it is neither"),
     ],
 )
@@ -550,7 +550,9 @@ def test_check_takes_the_files_and_options_of_evaluate(folder, capsys):
     lines = [f"1 of 3 users has no list of {name}\n" for name in "ab"]
     assert capsys.readouterr().out == "".join(["No rule is broken (4 rows).\n", *lines])
     text = said_by(capsys, f"{command} --items none.csv")
-    assert text.startswith("run, column 'item': an item that --items lacks: add it to the catal")
+    assert text.startswith(
+        "run, column 'item': an item that is not in --items: add it to the catal"
+    )
     for name in ("a.csv", "b.csv"):
         write(RUNS[1].drop("rank").with_columns(score=1.0), name)
     assert main("check a.csv truth.parquet --ties expected -m map".split()) == 0

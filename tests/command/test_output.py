@@ -499,7 +499,7 @@ def test_differences_are_a_table_with_the_texts_of_queries(folder, capsys):
     assert len(few) < len(rows)
     assert {"weight", "conventions"} <= few[0].keys()
     assert main([*call[:4], "-m", "rr", "map"]) == 2
-    assert "of one metric, not of 'rr', 'map'" in capsys.readouterr().err
+    assert "takes one metric, not 'rr', 'map'" in capsys.readouterr().err
 
 
 def test_explanation_is_a_sentence_and_a_table(folder, capsys):

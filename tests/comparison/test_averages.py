@@ -376,14 +376,17 @@ def test_borda_ranks_are_those_of_mteb():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"average": "micro"}, "average='micro': it is average='pooled' here"),
-        ({"average": "macro"}, "it is average='users' here; a column, such as average='dataset'"),
+        ({"average": "micro"}, "average='micro': it is called average='pooled' here"),
+        (
+            {"average": "macro"},
+            "it is called average='users' here; a column, such as average='dataset'",
+        ),
         (
             {"average": "datset"},
             "average='datset': no column of this name; the columns are 'model', 'dataset'",
         ),
         ({"average": "dataset", "by": "dataset"}, "average='dataset': this column names systems"),
-        ({"average": "pooled", "unjudged": "bounds"}, "no bounds are proven of average='pooled'"),
+        ({"average": "pooled", "unjudged": "bounds"}, "no bounds are proven for average='pooled'"),
         (
             {"average": "pooled", "metrics": ["ndcg@5"]},
             "precision, recall, f1, e(beta=1), r_precision are",
@@ -391,7 +394,7 @@ def test_borda_ranks_are_those_of_mteb():
         ({"average": "pooled", "metrics": ["gmap"]}, "is not declared as a numerator"),
         (
             {"average": "dataset", "metrics": ["gmap"]},
-            "a geometric mean has no form for average='dataset'",
+            "a geometric mean does not support average='dataset'",
         ),
         ({"average": "dataset", "metrics": ["num_hits"]}, "leave out average="),
         (
@@ -420,9 +423,9 @@ def test_column_that_is_called_pooled_is_renamed():
 @pytest.mark.parametrize(
     ("option", "says"),
     [
-        ({"test": "randomization"}, "test='randomization' has no form for average='dataset'"),
-        ({"margin": 0.01}, "margin=0.01 has no form"),
-        ({"paired": False}, "paired=False has no form"),
+        ({"test": "randomization"}, "test='randomization' is not supported with average='dataset'"),
+        ({"margin": 0.01}, "margin=0.01 is not supported"),
+        ({"paired": False}, "paired=False is not supported"),
     ],
 )
 def test_refused_comparisons_of_means_of_groups(option, says):
@@ -434,7 +437,9 @@ def test_verbs_without_an_average_say_so():
     for verb in (rf.gate, rf.stats.power, rf.plot.at_k):
         with pytest.raises(ValueError, match="evaluate, summarize, compare and table"):
             verb(RUN, "recall" + "@5" * (verb != rf.plot.at_k), truth=TRUTH, average="pooled")
-    with pytest.raises(TypeError, match="evaluate, summarize, compare, table and sql take it"):
+    with pytest.raises(
+        TypeError, match="it is an option of evaluate, summarize, compare, table and sql"
+    ):
         rf.per_user(RUN, "recall@5", truth=TRUTH, average="pooled")
 
 

@@ -1146,5 +1146,5 @@ def test_users_whom_no_system_can_satisfy_are_counted_and_named(systems):
 def test_test_or_interval_of_another_name_is_answered_with_what_to_take(option, typed, said):
     values = pl.DataFrame({"model": ["a", "b"] * 2, "user": [1, 1, 2, 2], "rr": [0.1, 0.2, 0.3, 1]})
     verb = rf.summarize if option == "method" else rf.compare
-    with pytest.raises(ValueError, match=f"not '{typed}': take {re.escape(said)}$"):
+    with pytest.raises(ValueError, match=f"not '{typed}': use {re.escape(said)}$"):
         verb(values, "rr", **{option: typed})

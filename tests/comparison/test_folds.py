@@ -50,7 +50,7 @@ def test_model_is_the_column_of_this_name_where_there_is_one():
     assert rf.stats.who_gained(MODELS, 2, truth=TRUTH, baseline="pop").equals(
         rf.stats.who_gained(MODELS, 2, truth=TRUTH, by="model", baseline="pop")
     )
-    cure = "none is called 'model': name it, model='system', or pass a dict of runs"
+    cure = "there is no column 'model': name it, model='system', or pass a dict of runs"
     for verb, arguments in ((rf.compare, ["rr"]), (rf.stats.who_gained, [2])):
         for run in (RUN, RUN.lazy()):
             with pytest.raises(ValueError, match=cure):
@@ -234,7 +234,7 @@ def test_total_needs_segments():
             verb(one, "rr", truth=TRUTH, total=True)
         with pytest.raises(TypeError, match="total must be True or False, not 'yes'"):
             verb(MODELS, "rr", truth=TRUTH, by=["model", "day"], total="yes")
-        with pytest.raises(ValueError, match="metric 'coverage@2': it is one number of all lists"):
+        with pytest.raises(ValueError, match="metric 'coverage@2': it is one number for all lists"):
             verb(
                 MODELS,
                 "coverage@2",

@@ -284,7 +284,7 @@ def test_what_is_checked_of_the_labels():
     part = human.filter((pl.col("user") > 0) | (pl.col("item") > 0))
     _, _, text = refused("judged in truth, and not in human", part)
     assert text.endswith(
-        "to rank 2 in both, or take metrics with a smaller cut-off. Offending row: "
+        "to rank 2 in both, or use metrics with a smaller cut-off. Offending row: "
         "model='old', user=0, item=0"
     )
     refused(
@@ -297,11 +297,17 @@ def test_what_is_checked_of_the_labels():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"test": "max_t", "correction": "holm"}, "test='max_t' has no form for human="),
-        ({"test": "randomization"}, "test='randomization' has no form for human=: leave it out"),
-        ({"paired": False}, "paired=False has no form for human=: leave it out"),
-        ({"by": "relevant_items"}, "by=: 'relevant_items' is made of each truth, and has no form"),
-        ({"average": "shop"}, "average='shop' has no form with human=: leave it out"),
+        ({"test": "max_t", "correction": "holm"}, "test='max_t' is not supported with human="),
+        (
+            {"test": "randomization"},
+            "test='randomization' is not supported with human=: leave it out",
+        ),
+        ({"paired": False}, "paired=False is not supported with human=: leave it out"),
+        (
+            {"by": "relevant_items"},
+            "by=: 'relevant_items' is made of each truth, and is not supported",
+        ),
+        ({"average": "shop"}, "average='shop' is not supported with human=: leave it out"),
     ],
 )
 def test_options_without_a_form(options, match):

@@ -245,7 +245,7 @@ LONG = pl.DataFrame(rf.runs.stack(judged(HUMAN, LLM), model="judge").to_dict())
 @pytest.mark.parametrize(
     ("judgments", "options", "error", "text"),
     [
-        (LONG, {}, ValueError, "names 'human', 'llm', and not which .* baseline='human'"),
+        (LONG, {}, ValueError, "has 'human', 'llm', but not which .* baseline='human'"),
         (LONG, {"baseline": "us"}, ValueError, "baseline must be one of 'human', 'llm', not 'us'"),
         (LONG.drop("judge"), {}, RankingDataError, "judgments: no column 'judge'; it has 'user'"),
         (LONG, {"by": "place"}, RankingDataError, "judgments: no column 'place'"),

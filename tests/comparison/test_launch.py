@@ -110,9 +110,9 @@ def test_planned_shares_of_users_are_tested(ratio, word):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"margin": 0.1}, "margin=0.1 with primary=.*leave out margin="),
-        ({"at_least": 0.1}, "at_least=0.1 with primary=.*leave out at_least="),
-        ({"undecided": "pass"}, "undecided='pass' with primary="),
+        ({"margin": 0.1}, "margin=0.1 has no effect with primary=.*leave out margin="),
+        ({"at_least": 0.1}, "at_least=0.1 has no effect with primary=.*leave out at_least="),
+        ({"undecided": "pass"}, "undecided='pass' has no effect with primary="),
         ({"primary": None}, "guardrails= without a primary metric.*primary='ndcg@10'"),
         ({"ratio": {"old": 1}}, "ratio= is of different users: leave it out, or pass paired=False"),
         ({"ratio": {"old": 0}, "paired": False}, "ratio of 'old' must be a number > 0, not 0"),
@@ -122,7 +122,7 @@ def test_planned_shares_of_users_are_tested(ratio, word):
         ({"guardrails": {"rr": 0.1}}, "guardrail 'rr' is primary, too"),
         (
             {"guardrails": {"coverage(of=shown,count=true)@10": "5%"}},
-            "guardrails: metric 'coverage.*' is one number of all lists.*of its own: at_least=",
+            "guardrails: metric 'coverage.*' is one number for all lists.*of its own: at_least=",
         ),
     ],
 )

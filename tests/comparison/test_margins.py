@@ -278,7 +278,7 @@ def test_metrics_of_all_lists_have_no_margin():
     assert got["p_equivalent"].is_null().to_list() == [True, False]
     assert got["detectable"].is_null().to_list() == [True, False]
     for margin in (0.5, {"coverage@1": 0.5}):
-        with pytest.raises(ValueError, match="'coverage@1' is one number of all lists, which has"):
+        with pytest.raises(ValueError, match="'coverage@1' is one number for all lists, which has"):
             RUN.rank.compare("coverage@1", "rr", margin=margin, **options, details=True)
 
 

@@ -173,6 +173,6 @@ def test_primary_metric_must_be_compared():
     run, truth = lists()
     items = pl.DataFrame({"item": range(8)})
     with pytest.raises(
-        ValueError, match="'coverage@3' is one number of all lists, which has no test"
+        ValueError, match="'coverage@3' is one number for all lists, which has no test"
     ):
         run.rank.compare("coverage@3", "rr", truth=truth, items=items, primary="coverage@3")

@@ -281,5 +281,5 @@ def test_hit_system_that_is_worse_by_exactly_the_share_seldom_passes():
 
 
 def test_share_of_the_baseline_takes_the_t_test_in_gates():
-    with pytest.raises(ValueError, match="margin='1%': a share of the baseline takes test='t'"):
+    with pytest.raises(ValueError, match="margin='1%': a share of the baseline needs test='t'"):
         gated(np.array([0.0, 1, 1]), np.array([1.0, 1, 0]), margin="1%", test="max_t")

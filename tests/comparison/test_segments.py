@@ -251,7 +251,7 @@ def test_bad_segments_are_reported():
             frame.rank.stats.compare_segments(VALUE, by=BY, **options)
     with pytest.raises(ValueError, match="gmap"):
         frame.rank.stats.compare_segments("gmap", by=BY)
-    with pytest.raises(rf.RankingDataError, match="compare_segments makes a column of this name"):
+    with pytest.raises(rf.RankingDataError, match="compare_segments adds a column with this name"):
         frame.rename({"country": "contrast"}).rank.stats.compare_segments(
             VALUE, by=["model", "contrast"]
         )

@@ -357,16 +357,16 @@ REFUSED = {
     ),
     "all lists": (
         lambda: rf.summarize(LISTS, "coverage@1", items=LISTS.select("item").unique(), **RUNS),
-        "over='seed': metric 'coverage@1' is no mean over users: evaluate it for each run, by=",
+        "over='seed': metric 'coverage@1' is not a mean over users: evaluate it for each run, by=",
     ),
     "gmap": (
         lambda: rf.compare(LISTS, "gmap", **RUNS),
-        "over='seed': metric 'gmap' is no mean over users: evaluate it for each run, by='seed'",
+        "over='seed': metric 'gmap' is not a mean over users: evaluate it for each run, by='seed'",
     ),
     **{
         name: (
             lambda options=options: rf.compare(LISTS, "rr", **RUNS, **options),
-            f"{name}={options[name]!r} has no form for over='seed', several training runs: ",
+            f"{name}={options[name]!r} is not supported with over='seed', several training runs: ",
         )
         for name, options in {
             "test": {"test": "randomization"},
@@ -377,8 +377,8 @@ REFUSED = {
     },
     "gate": (
         lambda: rf.gate(LISTS, "rr", margin=0.1, **RUNS),
-        "gate has no keyword 'over': summarize, compare and table of tables in memory take it, for "
-        "several training runs",
+        "gate has no keyword 'over': summarize, compare and table support several training "
+        "runs, for tables in memory",
     ),
 }
 
@@ -403,5 +403,7 @@ def test_weights_and_clusters_are_of_the_user_and_not_of_a_run(what):
 def test_total_is_refused():
     truth = TRUTH.with_columns(country=pl.lit("x"))
     for call in (rf.compare, rf.summarize):
-        with pytest.raises(ValueError, match="total=True has no form for over='seed', several"):
+        with pytest.raises(
+            ValueError, match="total=True is not supported with over='seed', several"
+        ):
             call(LISTS, "rr", truth=truth, over="seed", by="country", total=True)

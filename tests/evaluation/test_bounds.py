@@ -86,7 +86,7 @@ def test_bounds_with_ties():
         want = tied.rank.per_user("p@3", truth=pl.concat([kept, filled]), users="all")
         both = got.filter(pl.col("p@3").is_not_null()).join(want, on="user", suffix="_want")
         assert (both[f"p@3_{end}"] - both["p@3_want"].fill_null(0)).abs().max() < 1e-12
-    with pytest.raises(ValueError, match=r"'recall@3': no bounds are proven for it under ties"):
+    with pytest.raises(ValueError, match=r"'recall@3': it has no proven bounds under ties"):
         tied.rank.per_user("recall@3", truth=TRUTH, unjudged="bounds")
 
 
@@ -94,7 +94,9 @@ def test_bounds_report_bad_calls():
     with pytest.raises(ValueError, match="unjudged must be one of 'miss', 'drop', 'bounds', not 1"):
         A.rank.evaluate("ap", truth=TRUTH, unjudged=1)
     for verb in (rf.summarize, rf.compare, rf.table, rf.plot.at_k):
-        with pytest.raises(ValueError, match="unjudged='bounds': per_user and evaluate take it;"):
+        with pytest.raises(
+            ValueError, match="unjudged='bounds': only per_user and evaluate accept it;"
+        ):
             verb(RUN, "precision", truth=TRUTH, unjudged="bounds")
     with pytest.raises(ValueError, match="two output columns are called 'p@1_low'"):
         A.rank.evaluate(
@@ -103,7 +105,7 @@ def test_bounds_report_bad_calls():
     with pytest.raises(ValueError, match="no bounds are proven with undefined=1"):
         A.rank.evaluate("p@1", truth=TRUTH, unjudged="bounds", undefined=1)
     for label in ("ap", "ndcg@10", "bpref", "gmap", "r_precision", "ap(divide_by=hits)"):
-        message = "no bounds are proven for it: add its unjudged items to the truth, once as"
+        message = "it has no proven bounds: add its unjudged items to the truth, once as"
         with pytest.raises(ValueError, match=message) as error:
             A.rank.evaluate("p@1", label, truth=TRUTH, unjudged="bounds")
         assert str(error.value).startswith(f"metric {label!r}: ")

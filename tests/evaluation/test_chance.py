@@ -327,9 +327,9 @@ SUBTOPICS = TRUTH.with_columns(subtopic=1)
         ("gmap", {}, "a geometric mean has no exact expectation"),
         ("novelty@2", {"history": TRUTH.select("user", "item")}, "it reads no grade"),
         ("gini@2", {"history": TRUTH.select("user", "item")}, "it is one number for all lists"),
-        ("rbp_residual", {}, "neither direction is declared better"),
+        ("rbp_residual", {}, "it is not declared whether higher or lower is better"),
         ("subtopic_recall@2", {"truth": SUBTOPICS}, "which order of subtopics is the best"),
-        (pl.col("hits").max().alias("own"), {}, "neither direction is declared better"),
+        (pl.col("hits").max().alias("own"), {}, "not declared whether higher or lower is"),
     ],
 )  # fmt: skip
 def test_metrics_without_chance_are_refused(label, options, why):

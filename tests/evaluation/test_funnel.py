@@ -361,7 +361,7 @@ TRUTH = pl.DataFrame({"user": [1], "item": [8]})
         (
             lambda: rf.stats.funnel(RUN.with_columns(stage=1), "rr", truth=TRUTH, by="stage"),
             rf.RankingDataError,
-            "column 'stage': funnel makes a column of this name: rename it",
+            "column 'stage': funnel adds a column with this name: rename yours",
         ),
         (
             lambda: rf.stats.funnel(RUN, "rr", truth=TRUTH, unjudged="bounds"),

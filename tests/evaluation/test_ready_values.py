@@ -157,7 +157,9 @@ def test_column_has_the_direction_that_is_declared():
     values = ready(olds * 4, news * 4)  # fewer than 20 changes have no p of a margin
     options = {"baseline": "m0", "margin": 0.5}
     assert rf.compare(values, "rmse", **options)["p_not_worse"].item() is None
-    with pytest.raises(ValueError, match="metric 'rmse': neither direction is declared better"):
+    with pytest.raises(
+        ValueError, match="metric 'rmse': it is not declared whether higher or lower is better"
+    ):
         rf.gate(values, "rmse", baseline="m0")
     up, down = (
         rf.compare(values, "rmse", **options, higher_is_better={"rmse": higher}).row(0, named=True)
@@ -331,5 +333,5 @@ def test_ready_values_report_bad_calls():
         rf.compare(GOOD[:2], "rmse", details=True)
     with pytest.raises(ValueError, match="baseline must be one of 'm0', 'm1', not 'm7'"):
         rf.compare(GOOD, "rmse", baseline="m7", details=True)
-    with pytest.raises(rf.RankingDataError, match="summarize makes a column of this name"):
+    with pytest.raises(rf.RankingDataError, match="summarize adds a column with this name"):
         rf.summarize(GOOD.rename({"model": "mean"}), "rmse", by="mean")

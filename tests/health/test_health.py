@@ -522,7 +522,7 @@ def test_objects_that_are_no_data_raise():
         rf.health(RUN, usr="x")
     with pytest.raises(TypeError, match="the run must be a polars DataFrame"):
         rf.health([1])
-    with pytest.raises(rf.RankingDataError, match="column 'share': health makes a column"):
+    with pytest.raises(rf.RankingDataError, match="column 'share': health adds a column"):
         rf.health(RUN.with_columns(share=1), by="share")
 
 

@@ -162,8 +162,8 @@ def test_runs_of_dicts_take_the_names_of_quepid():
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ({"queries": [1]}, "'queries' is none of 'requests', 'judgmentRatings'"),
-        ({"requests": {}}, "requests is no list"),
+        ({"queries": [1]}, "'queries' is not one of 'requests', 'judgmentRatings'"),
+        ({"requests": {}}, "requests is not a list"),
         ({"requests": [{"id": 1}]}, "requests[0].ratings is missing"),
         ({"requests": [{"ratings": [{"_id": 1, "rating": 1}]}]}, "requests[0].id is missing"),
         (

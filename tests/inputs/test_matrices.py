@@ -397,7 +397,7 @@ def loop():
 def test_errors_of_masks_and_batches_have_lines_that_work():
     scores, _ = loop()
     seen = scores > 1
-    with pytest.raises(TypeError, match=r"of a matrix of scores: scores\[seen\] = -np.inf") as got:
+    with pytest.raises(TypeError, match=r"in a matrix of scores: scores\[seen\] = -np.inf") as got:
         rf.from_scores(scores, k=3, exclude=seen)
     line = str(got.value).partition("scores: ")[2]
     names = {"scores": scores, "seen": seen, "np": np}

@@ -356,7 +356,7 @@ def test_empty_text_is_an_empty_list_and_the_cure_drops_it(kind):
 
 def test_texts_of_one_user_are_no_lists():
     """As in a long table without a rank."""
-    with pytest.raises(rf.RankingDataError, match="two rows of one 'user', whose lists would be"):
+    with pytest.raises(rf.RankingDataError, match="two rows have the same 'user'"):
         rf.from_lists(pl.DataFrame({"user": [1, 1], "item": ["a", "b"]}))
 
 

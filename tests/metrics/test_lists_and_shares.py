@@ -549,11 +549,11 @@ def test_metric_without_its_tables_says_which_to_pass(label):
             {},
             "metric 'ild@2': pass items=, the catalogue.*; it reads '(pairs|distance)_above",
         ),
-        ("coverage@2", {}, "reads shares of item: pass items=.*or history=.*of=shown"),
+        ("coverage@2", {}, "needs shares of item: pass items=.*or history=.*of=shown"),
         (
             "miscalibration@2",
             {"items": CATALOGUE},
-            "reads shares of a column of items=: pass history=",
+            "needs shares of a column of items=: pass history=",
         ),
         ("epc@2", {"history": HISTORY}, "metric 'epc@2': pass truth=, what users want"),
         (
@@ -706,7 +706,7 @@ def test_systems_are_compared_by_the_lists_of_users_who_have_both():
             *(3, 2, None, None),
         )
         left_out = "2 of 5 users are left out: they have a list with one system only"
-        assert row["note"] == f"one number of all lists, which has no test; {left_out}"
+        assert row["note"] == f"one number for all lists, which has no test; {left_out}"
         both = [run.filter(pl.col("user") < 4) for run in (one, two)]
         ginis = [rf.evaluate(run, "gini@1", items=items)["gini@1"].item() for run in both]
         assert got["baseline_mean"][1] == pytest.approx(ginis[0])
@@ -726,7 +726,7 @@ def test_shares_for_people():
     ]
     each = rf.stats.exposure(RUN, over="user", of="genre", items=CATALOGUE, target=None)
     assert each.columns == ["user", "genre", "exposure", "share"]
-    with pytest.raises(rf.RankingDataError, match="exposure reads shares of item: pass items="):
+    with pytest.raises(rf.RankingDataError, match="exposure needs shares of item: pass items="):
         rf.stats.exposure(RUN, of="item")
 
 
@@ -966,7 +966,7 @@ def test_check_reads_all_tables():
     tables = {"items": CATALOGUE, "history": HISTORY}
     assert rf.check(RUN, **tables) is RUN
     assert_frame_equal(rf.check(RUN.lazy(), **tables).collect(), RUN)
-    message = "run, column 'item': an item that items= lacks: add it to the catalogue.*item='d'"
+    message = "run, column 'item': an item that is not in items=: add it to the catalogue.*item='d'"
     with pytest.raises(rf.RankingDataError, match=message):
         rf.check(RUN, items=CATALOGUE.filter(pl.col("item") != "d"))
     assert rf.check(RUN, history=pl.concat([HISTORY, HISTORY])) is RUN  # a shop's repeats

@@ -512,7 +512,7 @@ def test_column_may_be_called_anything(name):
 @pytest.mark.parametrize("name", ["mean", "users", "metric"])
 def test_column_called_as_one_of_summarize_is_refused(name):
     renamed = RUN.rename({"model": name})
-    with pytest.raises(rf.RankingDataError, match=f"column '{name}': .* rename it"):
+    with pytest.raises(rf.RankingDataError, match=f"column '{name}': .* rename yours"):
         renamed.rank.plot.at_k("rr", k=[1], truth=TRUTH, by=name)
 
 
@@ -577,7 +577,7 @@ WRONG = {
         ValueError,
         "r_precision takes no cut-off @k",
     ),
-    "no metric": (lambda: PLOT.at_k(truth=TRUTH), ValueError, "ask for at least one metric"),
+    "no metric": (lambda: PLOT.at_k(truth=TRUTH), ValueError, "pass at least one metric"),
     "no cut-off": (lambda: PLOT.at_k("rr", k=[], truth=TRUTH), ValueError, "k has no cut-off"),
     "cut-off 0": (lambda: PLOT.precision_recall(k=[0], truth=TRUTH), ValueError, "k must be"),
     "interval": (
@@ -622,7 +622,7 @@ WRONG = {
     "no genres": (
         lambda: PLOT.exposure(of="genre"),
         rf.RankingDataError,
-        "shares reads shares of genre: pass items=",
+        "shares needs shares of genre: pass items=",
     ),
     "no such genre": (
         lambda: PLOT.exposure(of="gener", items=ITEMS),

@@ -390,13 +390,13 @@ def test_bad_parameters_raise(options, message):
 @pytest.mark.parametrize(
     ("headers", "message"),
     [
-        (["rr"], "headers=['rr'] is no dict: pass what each metric is called, as in headers={"),
-        ("MRR", "headers='MRR' is no dict"),
+        (["rr"], "headers=['rr'] is not a dict: pass the name of each metric, as in headers={"),
+        ("MRR", "headers='MRR' is not a dict"),
         ({"rr": "hit@1"}, "headers call two columns 'hit@1', 'rr' and 'hit@1': give each"),
         ({"rr": "x", "hit@1": "x"}, "headers call two columns 'x', 'rr' and 'hit@1'"),
         ({"rr": "model"}, "headers call two columns 'model', 'model' and 'rr'"),
-        ({"rr": 3}, "headers: 3 of 'rr' is no text: write it as '3'"),
-        ({"rr": None}, "headers: None of 'rr' is no text"),
+        ({"rr": 3}, "headers: 3 of 'rr' is not text: write it as '3'"),
+        ({"rr": None}, "headers: None of 'rr' is not text"),
     ],
 )
 def test_headers_are_a_text_per_column(headers, message):
@@ -406,7 +406,7 @@ def test_headers_are_a_text_per_column(headers, message):
 
 def test_column_of_its_own_name_raises():
     truth = TRUTH.with_columns(best=pl.lit("x"))
-    with pytest.raises(rf.RankingDataError, match="column 'best': table makes a column"):
+    with pytest.raises(rf.RankingDataError, match="column 'best': table adds a column"):
         rf.table(lists(), "rr", truth=truth, by=["model", "best"])
 
 

@@ -378,7 +378,7 @@ DATA = {
         [f"ndcg@{k}" for k in range(1, 9)],
         correlated(),
     ),
-    "one number of all lists": (
+    "one number for all lists": (
         "No test can tell new from old",
         ["coverage@1"],
         {

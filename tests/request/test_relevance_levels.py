@@ -74,7 +74,9 @@ def test_labels_with_and_without_a_level_stand_in_one_call():
 
 @pytest.mark.parametrize("label", ["ndcg@10-l2", "dcg@5-l2", "cg-l2", "q-l2", "kendall_tau_b-l2"])
 def test_ranx_takes_the_gain_of_lower_grades_as_well(label):
-    text = f"metric '{label}': in ranx, -l also takes the gain of lower grades: leave it out, and "
+    text = (
+        f"metric '{label}': in ranx, -l also removes the gain of lower grades: leave it out, and "
+    )
     text += "pass truth=truth.filter(pl.col('relevance') >= 2)"
     with pytest.raises(ValueError, match=re.escape(text)):
         rf.evaluate(RUN, label, **OPTIONS)

@@ -140,7 +140,7 @@ def test_tables_beside_run_and_truth(spark, rs, run, truth):
     of_users = ["disparity(of=genre, target=truth)", "disparity(of=genre, target=candidates)"]
     got = take(rs.evaluate(run, *of_users, truth=truth, by="model", **in_spark))
     assert_same(got, RUN.rank.evaluate(*of_users, truth=TRUTH, by="model", **local))
-    with pytest.raises(ValueError, match="coverage@3 is one number of all lists: its interval"):
+    with pytest.raises(ValueError, match="coverage@3 is one number for all lists: its interval"):
         rs.summarize(run, "coverage@3", truth=truth, items=items, by="model")
     with pytest.raises(rf.RankingDataError, match="'unseen': pass history=.*; it reads 'seen'"):
         rs.per_user(run, "unseen", truth=truth)

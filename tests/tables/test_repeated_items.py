@@ -221,7 +221,7 @@ def test_with_rank_of_blocks_and_ranks():
     assert closed.select("item", "rank").rows() == [("a", 1), ("b", 2)]
     for options in ({"close_gaps": True}, {"ties": "expected"}):
         frame = ranked if "close_gaps" in options else run
-        with pytest.raises(ValueError, match="take 'first'"):
+        with pytest.raises(ValueError, match="use 'first'"):
             rf.with_rank(frame, duplicates="occupy", **options)
     tied = rf.with_rank(run[2:], ties="expected")
     lower = tied[:1].with_columns(rank=pl.lit(4, pl.Int64), tied=pl.lit(1, pl.Int64))

@@ -492,7 +492,7 @@ def test_first_system_of_a_dict_is_the_baseline_and_a_column_of_text_needs_its_n
         assert got[said].last().endswith("baseline: 'old', the first system")
         got = got.with_columns(pl.col("^baseline$").cast(pl.String), without.replace("", None))
         assert_frame_equal(got, named, check_dtypes=kind != "pandas")
-    with pytest.raises(ValueError, match="^column 'model' names 'new', 'old', .* baseline='new'"):
+    with pytest.raises(ValueError, match="^column 'model' has 'new', 'old', .* baseline='new'"):
         eager(call(given(text, kind), "rr", truth=LIKED))
 
 

@@ -171,7 +171,7 @@ OWN_RULES = {
         RUN,
         TRUTH,
         {"ties": "expected"},
-        "with_rank(ties='expected') reads no grade: leave out truth=, or take 'pessimistic'",
+        "with_rank(ties='expected') reads no grade: leave out truth=, or use 'pessimistic'",
     ),
     "close_gaps": (RUN, TRUTH, {"close_gaps": True}, "with_rank(close_gaps=True) reads the rank,"),
     "no common user": (

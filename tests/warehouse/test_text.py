@@ -205,7 +205,7 @@ def test_labels_are_translated_or_refused_with_a_reason():
     assert every.keys() == labels.every_label().keys()
     assert sum(query is not None for query, _ in every.values()) == 59
     for label, (query, reason) in every.items():
-        assert query is not None or f"{written(label)!r} has no form in SQL: it " in reason
+        assert query is not None or f"{written(label)!r} cannot be written in SQL: it " in reason
 
 
 def test_page_has_the_current_table_of_labels():

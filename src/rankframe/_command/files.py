@@ -491,7 +491,7 @@ def _format_of(path: Path, stream: Stream, layout: _Layout) -> str:
         for other, magic in _MAGIC.items():
             if start.startswith(magic):
                 flag = option(f"{layout.table}_format", other)
-                msg = f"{stream.name}: it is no text of {form}, but of format {other}: pass {flag}"
+                msg = f"{stream.name}: its format is {other}, not {form}: pass {flag}"
                 raise ValueError(Problem(msg))
         _check_header(stream.name, lines, form, layout)
     shown = form or _formats.text_format(lines, layout.kind)
@@ -523,7 +523,7 @@ def _check_header(name: str, lines: Sequence[Line], form: str, layout: _Layout) 
         flags = (option(f"{layout.table}_{name}") for name in ("format", "fields"))
         of_one = f" {'|'.join(_SEPARATORS)}, or ".join(flags)
         cure = f"pass {of_one} with the names of its fields, or write it with commas or tabs"
-        problem = f"it is no header of {form}: {cure}"
+        problem = f"it is not a header of {form}: {cure}"
         raise _at_line(name, lines, problem)
 
 

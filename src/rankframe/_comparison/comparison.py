@@ -368,19 +368,19 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
     test = trial.test
     resampling = summaries.check_trial(trial)
     if values.has_weights and test not in trials.WITH_T:
-        msg = f"{option('test', test)} has no weighted form: take 't' or 'randomization'"
+        msg = f"{option('test', test)} does not support weights: use 't' or 'randomization'"
         raise ValueError(Problem(msg))
     summaries.check_plain(trial, values)
     if values.cluster is not None and test == "sequential":
         msg = (
-            f"{option('test', test)} takes users for independent: with {option('cluster')}, take "
+            f"{option('test', test)} assumes independent users: with {option('cluster')}, use "
             "'t', 'randomization' or 'max_t'"
         )
         raise ValueError(Problem(msg))
     if test == "max_t" and trial.correction != Trial().correction:
         msg = (
-            f"{option('correction', trial.correction)}: {option('test', test)} is of all systems "
-            f"at once, with a correction of its own: leave out {option('correction')}"
+            f"{option('correction', trial.correction)}: {option('test', test)} tests all systems "
+            f"at once and corrects by itself: leave out {option('correction')}"
         )
         raise ValueError(Problem(msg))
     _check_means(values)
@@ -391,8 +391,8 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
     widths = pair_tests.widths_of(values.requested)
     if test == "sequential" and (endless := [x for x, width in widths.items() if isinf(width)]):
         msg = (
-            f"{option('test', test)} bets within the range of a metric, and {endless[0]!r} has no "
-            f"finite one: take {option('test', 't')}"
+            f"{option('test', test)} needs a metric with a finite range, and "
+            f"{endless[0]!r} has none: use {option('test', 't')}"
         )
         raise ValueError(Problem(msg))
     return trial._replace(
@@ -410,11 +410,11 @@ def _check_paired(trial: Trial, values: Values) -> None:
     if trial.paired:
         return
     if trial.test != "t":
-        msg = f"paired=False takes Welch's t test: test={trial.test!r} is of paired values"
+        msg = f"paired=False uses Welch's t test: test={trial.test!r} needs paired values"
         raise ValueError(msg)
     if values.system_metrics is not None:
         name = values.system_metrics.requested[0].name
-        msg = f"paired=False: metric {name!r} is one number of all lists: name metrics per user"
+        msg = f"paired=False: metric {name!r} is one number for all lists: name metrics per user"
         raise ValueError(msg)
 
 
@@ -534,8 +534,8 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
         return {}
     if test != "t":
         msg = (
-            f"margin bounds a difference of means, and {option('test', test)} takes no margin: "
-            "take 't'"
+            f"margin bounds a difference of means, and {option('test', test)} supports none: "
+            "use 't'"
         )
         raise ValueError(Problem(msg))
     sizes = per_metric("margin", margin, [metric.name for metric in values.all_requested])
@@ -552,7 +552,7 @@ def _check_primary(primary: str | None, values: Values) -> None:
         raise TypeError(msg)
     check_names("primary", [primary], [metric.name for metric in values.all_requested])
     if primary not in values.names_per_user:
-        msg = f"primary: metric {primary!r} is one number of all lists, which has no test"
+        msg = f"primary: metric {primary!r} is one number for all lists, which has no test"
         raise ValueError(msg)
 
 

@@ -128,7 +128,7 @@ def differences(
     trial = Trial(baseline, needed_by="differences")
     question = comparison.ask_systems(frame, [metric], truth, by, options, trial, per_user=True)
     if len(names := [metric.name for metric in question.requested]) > 1:
-        msg = f"differences are of one metric, not of {', '.join(map(repr, names))}: pass one"
+        msg = f"differences takes one metric, not {', '.join(map(repr, names))}"
         raise ValueError(msg)
     shown = [*by[1:], *by[:1]] if _has_several(frame, by[0]) else by[1:]
     describe = partial(_plan_of, trial=trial, n=n, queries=queries, groups=shown)
@@ -156,9 +156,7 @@ def _plan_of(
         table = side_tables.read_queries(queries, run, values.settings.columns)
         texts = side_tables.texts_of(table)
     if taken := [name for name in texts if name in _CHANGES]:
-        msg = (
-            f"{option('queries')}: differences makes a column {taken[0]!r}: rename that of the text"
-        )
+        msg = f"{option('queries')}: differences adds a column {taken[0]!r}: rename yours"
         raise RankingDataError(Problem(msg))
     of_texts = {name: table.schema[name] for name in texts} if table is not None else {}
     keyed = values._replace(by=values.keys)

@@ -82,7 +82,7 @@ def floors_of(
             raise ValueError(Problem(msg))
         if metric.is_of_all_lists:
             msg = (
-                f"{name}: metric {metric.name!r} is one number of all lists, without a value per "
+                f"{name}: metric {metric.name!r} is one number for all lists, without a value per "
                 "user to test: gate a metric per user"
             )
             raise ValueError(Problem(msg))

@@ -382,7 +382,7 @@ def rules_and_floors(
     for name in names:
         if name not in rules and name not in with_floor:
             msg = (
-                f"metric {name!r}: it has no floor: name it in {_FLOORS}, or pass "
+                f"metric {name!r} has no floor: name it in {_FLOORS}, or pass "
                 f"{option('margin')} to compare systems"
             )
             raise ValueError(Problem(msg))
@@ -538,12 +538,12 @@ def _check_test(trial: Trial) -> None:
         keywords.check_choice("test", test, get_args(GateTest))
     if test != "t" and (shares := [bound for bound in rules.values() if bound.relative]):
         share, t = option("margin", str(shares[0])), option("test", "t")
-        msg = f"{share}: a share of the baseline takes {t}, not {test!r}"
+        msg = f"{share}: a share of the baseline needs {t}, not {test!r}"
         raise ValueError(Problem(msg))
     if test != "t" and rules and trial.undecided == "fail":
         msg = (
             f"{option('undecided', 'fail')}: {option('test', test)} has an interval, but no "
-            f"p-value of a loss of the margin: take {option('test', 't')}, or "
+            f"p-value for a loss of the margin: use {option('test', 't')}, or "
             f"{option('undecided', 'pass')}"
         )
         raise ValueError(Problem(msg))
@@ -552,7 +552,7 @@ def _check_test(trial: Trial) -> None:
     if margin := next((bound.size for bound in rules.values() if bound.size), None):
         msg = (
             f"{option('margin', margin)}: {option('test', test)} has no p-value to correct for a "
-            f"margin: take {option('test', 't')}, or {option('correction', None)}, with which each "
+            f"margin: use {option('test', 't')}, or {option('correction', None)}, so that each "
             "interval decides by itself"
         )
         raise ValueError(Problem(msg))
@@ -573,12 +573,12 @@ def _check_floors(
         )
     if lost and not compares:
         how = "tests the mean of each system by Student's t" if interval else "compares the means"
-        msg = f"{lost[0]} without a baseline: a floor {how}: {cure}"
+        msg = f"{lost[0]} has no effect without a baseline, since a floor {how}: {cure}"
         raise ValueError(Problem(msg))
     if trial.test == "sequential":
         msg = (
-            f"{option('test', trial.test)} with a floor, whose interval is valid at one look only: "
-            "take the floor in a call of its own"
+            f"{option('test', trial.test)} with a floor: the interval of a floor is valid at one "
+            "look only: test the floor in another call"
         )
         raise ValueError(Problem(msg))
 

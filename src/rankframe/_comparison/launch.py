@@ -55,8 +55,8 @@ def launch_of(
         )
     elif other is not None:
         msg = (
-            f"{option(other, others[other])} with {option('primary')}, which must be better, "
-            f"beside {option('guardrails')}, which have the margins: leave out {option(other)}"
+            f"{option(other, others[other])} has no effect with {option('primary')}, which must be "
+            f"better; {option('guardrails')} has the margins: leave out {option(other)}"
         )
     elif ratio is not None and paired:
         msg = (
@@ -95,7 +95,7 @@ def check_metrics(launch: Launch, requested: Sequence[RequestedMetric]) -> None:
         if metric.is_of_all_lists:
             floor = option("at_least", {metric.name: 0.5})
             msg = (
-                f"{own}: metric {metric.name!r} is one number of all lists, which has no interval "
+                f"{own}: metric {metric.name!r} is one number for all lists, which has no interval "
                 f"of a difference: leave it out, and give it a floor in a call of its own: {floor}"
             )
             raise ValueError(Problem(msg))

@@ -50,7 +50,7 @@ def read_margins(
             raise ValueError(msg)
         why = ""
         if metric.is_of_all_lists:
-            why = "one number of all lists, which has no interval of a difference"
+            why = "one number for all lists, which has no interval of a difference"
         elif metric.over_users.epsilon is not None and bound.size:
             why = "a geometric mean, whose ratio is tested"
         if why:

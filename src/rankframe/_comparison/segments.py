@@ -331,8 +331,8 @@ def _check_one_segment(rows: pl.DataFrame, column: str, segments: Sequence[str],
     several = places.filter(pl.col(column).is_duplicated())
     if not several.is_empty():
         msg = (
-            f"column {column!r}: a {kind} is in several segments, which must be independent: take "
-            f"segments that no {kind} changes, such as a country. Offending row: "
+            f"column {column!r}: a {kind} is in several segments, which must be independent: use "
+            f"segments in which a {kind} stays, such as a country. Offending row: "
             f"{rules.format_row(several[1:2])}"
         )
         raise RankingDataError(msg)

@@ -863,7 +863,7 @@ def result_schema(verb: str, values: Values, columns: dict[str, Any]) -> dict[st
     types = values.rows.collect_schema()
     for name in values.by:
         if name in columns:
-            msg = f"column {name!r}: {verb} makes a column of this name: rename it"
+            msg = f"column {name!r}: {verb} adds a column with this name: rename yours"
             raise RankingDataError(msg)
     return {**{name: types[name] for name in values.by}, **columns}
 
@@ -871,7 +871,7 @@ def result_schema(verb: str, values: Values, columns: dict[str, Any]) -> dict[st
 def check_unweighted(verb: str, options: Options) -> None:
     """Check that a verb without a weighted form has no weights."""
     if options.get("weights") is not None:
-        msg = f"{verb} has no weighted form, users count alike: leave out {option('weights')}"
+        msg = f"{verb} does not support weights: leave out {option('weights')}"
         raise ValueError(Problem(msg))
 
 
@@ -882,9 +882,9 @@ def check_values(values: Values, *, total: bool, least: int) -> None:
     if total and values.system_metrics is not None:
         name = values.system_metrics.requested[0].name
         msg = (
-            f"metric {name!r}: it is one number of all lists, of which "
-            f"{option('total', value=True)} makes none here: ask for it in a call with fewer "
-            f"columns in {option('by')}"
+            f"metric {name!r}: it is one number for all lists, and here "
+            f"{option('total', value=True)} cannot compute it: use another call with fewer columns "
+            f"in {option('by')}"
         )
         raise ValueError(Problem(msg))
 
@@ -902,7 +902,7 @@ def check_plain(trial: Trial, values: Values) -> None:
         return
     for name in names:
         if (value := getattr(trial, name)) != getattr(Trial(), name):
-            msg = f"{option(name, value=value)} has no form for {of}: leave it out"
+            msg = f"{option(name, value=value)} is not supported with {of}: leave it out"
             raise ValueError(Problem(msg))
 
 

@@ -90,7 +90,7 @@ def metric_agreement(means: FrameT, /, *metrics: str, model: str = keywords.MODE
     for name in (model, *names):
         if name not in types or name not in (model, *numeric):
             kind = "" if name == model else "numeric "
-            msg = f"means: no {kind}column {name!r}: take a frame of evaluate, a row per system"
+            msg = f"means: no {kind}column {name!r}: pass a frame of evaluate, one row per system"
             raise RankingDataError(msg)
     if len(names) < 2:
         msg = f"agreement needs two metrics to compare, not only {', '.join(map(repr, names))}"

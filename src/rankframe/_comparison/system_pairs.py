@@ -256,7 +256,7 @@ def systems_in(rows: pl.DataFrame, model: str, trial: Trial) -> Ordered:
         return Ordered(systems, names[0], notes.note("first_system", name=repr(names[0])))
     cures = [option("baseline", name) for name in names[:2]]
     msg = (
-        f"column {model!r} names {', '.join(map(repr, names[:10]))}, and not which of them is the "
+        f"column {model!r} has {', '.join(map(repr, names[:10]))}, but not which of them is the "
         f"baseline of {trial.needed_by}: name it, {' or '.join(cures)}"
     )
     raise ValueError(Problem(msg))

@@ -67,7 +67,7 @@ def check_below_width(
     if isfinite(width) and not bound.relative and bound.size >= width:
         msg = (
             f"{option} of {name!r} is {bound}, but no two values differ by more than {width:.10g}: "
-            f"take a smaller one, such as {cure}"
+            f"use a smaller one, such as {cure}"
         )
         raise ValueError(msg)
 
@@ -77,7 +77,7 @@ def check_margin(name: str, bound: Bound, traits: Traits) -> None:
     check_below_width("margin", name, bound, traits.width)
     if bound.relative and bound.size >= 1 and traits.higher_is_better is not False:
         msg = (
-            f"margin of {name!r} is '{bound}', the whole mean of the baseline: take a smaller one, "
+            f"margin of {name!r} is '{bound}', the whole mean of the baseline: use a smaller one, "
             "such as '5%'"
         )
         raise ValueError(msg)

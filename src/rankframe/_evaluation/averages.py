@@ -101,7 +101,7 @@ def of_users(
     if settings.averaged_by is not None:
         for metric in requested:
             if metric.over_users.epsilon is not None:
-                msg = f"metric {metric.name!r}: a geometric mean has no form for {average}"
+                msg = f"metric {metric.name!r}: a geometric mean does not support {average}"
                 raise ValueError(Problem(f"{msg}: leave it out"))
     if settings.average != "pooled":
         return pairs

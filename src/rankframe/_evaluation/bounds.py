@@ -38,7 +38,7 @@ def extreme_judgments(requested: RequestedMetric, *, tied: bool) -> tuple[_Judgm
         return (_NONE, _ALL) if k is None else (below, inside)
     under = " under ties" if kind and tied else ""
     msg = (
-        f"metric {requested.name!r}: no bounds are proven for it{under}: add its unjudged items "
+        f"metric {requested.name!r}: it has no proven bounds{under}: add its unjudged items "
         "to the truth, once as relevant and once as not (a recipe of the guide), or leave it out"
     )
     raise ValueError(msg)

@@ -43,7 +43,7 @@ def why_none(metric: RequestedMetric, tables: Tables) -> str:
     elif reading.lists_alone or metric.distribution is not None:
         why = "it reads no grade of an item, by which an order is the best"
     elif metric.traits.higher_is_better is None:
-        why = "neither direction is declared better"
+        why = "it is not declared whether higher or lower is better"
     else:
         of_ranks = [name for name, column in registry.COLUMNS.items() if column.in_ties == "ranks"]
         reads = sorted(labels.in_ties(metric).reads)

@@ -161,7 +161,7 @@ class _Variants(NamedTuple):
 
 def _variants(label: object, settings: Settings) -> _Variants:
     if not isinstance(label, str):
-        msg = f"metric {label!r}: its parameters are not known: take a label, such as 'ndcg@10'"
+        msg = f"metric {label!r}: its parameters are not known: use a label, such as 'ndcg@10'"
         raise TypeError(msg)
     if len(labels.parse_metrics([label], per_user=False)) > 1:
         msg = f"metric {label!r} has several cut-offs: name one"

@@ -155,7 +155,7 @@ def _check_metric(question: Question) -> None:
     if others:
         msg = (
             f"metric {question.requested[0].name!r} reads {max(others)!r}: the stages of a funnel "
-            "differ in the ranks of relevant items alone: take a metric of these, such as 'ndcg@10'"
+            "differ in the ranks of relevant items alone: use a metric of these, such as 'ndcg@10'"
         )
         raise ValueError(msg)
 

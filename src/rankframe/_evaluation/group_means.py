@@ -228,7 +228,7 @@ def check_weighted_means(
         if metric.over_users.aggregate == "sum":
             weights = option("weights" if settings.weights else "average")
             msg = (
-                f"metric {metric.name!r}: it is a sum over users, which has no weighted form: "
+                f"metric {metric.name!r}: it is a sum over users, which does not support weights: "
                 f"leave out {weights}"
             )
             raise ValueError(Problem(msg))

@@ -82,17 +82,17 @@ def _check_forms(values: Values, question: Question) -> None:
         raise ValueError(Problem(msg))
     for name in ("over", "average"):
         if (value := getattr(settings, name)) not in (None, "users"):
-            msg = f"{option(name, value)} has no form with {human}: leave it out"
+            msg = f"{option(name, value)} is not supported with {human}: leave it out"
             raise ValueError(Problem(msg))
     tables = [question.frame, cast("Frame", question.truth)]
     has = {name for table in tables for name in adapters.column_names(table, "table")}
     if lacking := [name for name in question.by if name not in has]:
         name = f"{option('by')}: {lacking[0]!r} is made of each truth"
-        msg = f"{name}, and has no form with {human}: join its column to the truth"
+        msg = f"{name}, and is not supported with {human}: join its column to the truth"
         raise ValueError(Problem(msg))
     for metric in values.all_requested:
         if metric.is_of_all_lists or not metric.per_user:
-            kind = "one number of all lists" if metric.is_of_all_lists else "not a mean of values"
+            kind = "one number for all lists" if metric.is_of_all_lists else "not a mean of values"
             msg = f"metric {metric.name!r} is {kind}, and {human} corrects means: leave it out"
             raise ValueError(Problem(msg))
 
@@ -199,7 +199,7 @@ def _check_depth(values: Values, of_human: Values) -> None:
         to = "" if depth is None else f" to rank {depth}"
         text = (
             f"an item of a list is judged in {names[0]}, and not in {names[1]}: judge all items of "
-            f"the lists{to} in both, or take metrics with a smaller cut-off"
+            f"the lists{to} in both, or use metrics with a smaller cut-off"
         )
         alone = listed.join(first, on=on, how="semi").join(second, on=on, how="anti")
         _refuse(alone, on, text)
@@ -223,8 +223,8 @@ def _check_served(rows: pl.DataFrame, user: str) -> None:
     if comb(users.height - missed, drawn.height) < _LEAST_CHANCE * comb(users.height, drawn.height):
         msg = (
             f"human: {missed} of {users.height} users have no list, and none of the {drawn.height} "
-            "users with human labels: this is no random sample of all users: label items of such "
-            f"users, too, or leave them out: {option('users', 'both')}"
+            "users with human labels: this is not a random sample of all users: label items of "
+            f"such users as well, or leave them out: {option('users', 'both')}"
         )
         raise RankingDataError(Problem(msg))
 

@@ -172,7 +172,7 @@ def _check_tables(metric: RequestedMetric, reading: Reading, tables: Tables) -> 
         raise readers.without_items(repr(metric.name))
     share_rows.check_shares(f"metric {metric.name!r}", kind, reading.names, tables.beside, item)
     if share_names.needs_truth(reading.names) and not tables.has_truth:
-        msg = f"metric {metric.name!r} reads what is relevant: pass {option('truth')}"
+        msg = f"metric {metric.name!r} reads relevant items: pass {option('truth')}"
         raise RankingDataError(msg)
     if tables.tied:
         share_names.check_shares_in_ties(f"metric {metric.name!r}", reading.names)

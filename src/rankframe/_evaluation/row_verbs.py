@@ -278,7 +278,7 @@ def exposure(
     kind = Distribution(of or "", over)
     share_columns = share_names.share_columns(kind, weight, cut, target)
     if truth is None and share_names.needs_truth(share_columns):
-        msg = "exposure reads what is relevant: pass truth= (user, item)"
+        msg = "exposure reads relevant items: pass truth= (user, item)"
         raise RankingDataError(msg)
     tables = readers.read_all(run, truth, by, settings, reads=(), run_alone=truth is None)
     joined, table = judgment.judge(tables), tables.run

@@ -226,7 +226,7 @@ def _check_names(
         parts.append((what, names + ([side.grade] if side.grade != "grade" else [])))
     for what, names in parts:
         if taken := next((name for name in names if name in own), None):
-            msg = f"{what}: side_by_side makes two columns {taken!r} of it: rename it"
+            msg = f"{what}: side_by_side would make two columns {taken!r}: rename it"
             raise RankingDataError(msg)
         own += names
 

@@ -23,7 +23,9 @@ def merged(values: Values) -> Values:
         return values
     for metric in values.all_requested:
         if metric.is_of_all_lists or not metric.per_user:
-            said = f"{option('over', over)}: metric {metric.name!r} is no mean over users: evaluate"
+            said = (
+                f"{option('over', over)}: metric {metric.name!r} is not a mean over users: evaluate"
+            )
             raise ValueError(Problem(f"{said} it for each run, {option('by', over)}"))
     by, number = values.by[:-1], pl.col(over).n_unique()
     rows = values.rows.with_columns((number.over(by) if by else number).alias(_RUNS))

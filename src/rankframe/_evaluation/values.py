@@ -77,7 +77,7 @@ class Values(NamedTuple):
     types: Mapping[str, pl.DataType] = {}  # of the keys and the metrics
     joined: Joined | None = None  # None: ready values
     checks: Checks = Checks()
-    system_metrics: SystemMetrics | None = None  # the metrics that are one number of all lists
+    system_metrics: SystemMetrics | None = None  # the metrics that are one number for all lists
     numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
     counted: frozenset[str] = frozenset()  # the metrics whose users are counted
     watched: Sequence[str] = ()  # those of which a mean over fewer users is warned of

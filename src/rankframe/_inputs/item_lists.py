@@ -214,6 +214,6 @@ def _check_names_of_lists(
         raise ValueError(msg)
     for name in groups:
         if name not in schema or name in names.values():
-            why = "names a column that has another role" if name in schema else "names no column"
+            why = "names a column that has another role" if name in schema else "is not a column"
             msg = f"frame of lists: by={name!r} {why}: name another"
             raise RankingDataError(msg)

@@ -100,7 +100,7 @@ def of_search(name: str, content: Any) -> pl.DataFrame | None:
         inner = [field for field in fields if isinstance(fields[field], list | dict)]
         if not inner:
             return None
-        raise _wrong(name, repr(inner[0]), f"is none of {', '.join(map(repr, _SHAPES))}")
+        raise _wrong(name, repr(inner[0]), f"is not one of {', '.join(map(repr, _SHAPES))}")
     user, item = _SHAPES[shape]
     rows: list[tuple[str, str, float]] = []
     indices: dict[tuple[str, str], Any] = {}
@@ -209,7 +209,7 @@ def _field(name: str, where: str, value: Any, field: str) -> Any:
 
 def _list(name: str, where: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise _wrong(name, where, "is no list")
+        raise _wrong(name, where, "is not a list")
     return value  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -136,7 +136,7 @@ class Users(list[str]):
         opened = adapters.to_lazy(result, "result")
         names = opened.collect_schema().names()
         if taken := [name for name in self if name in names]:
-            msg = f"user, column {taken[0]!r}: {verb} makes a column of this name: rename it"
+            msg = f"user, column {taken[0]!r}: {verb} adds a column with this name: rename yours"
             raise RankingDataError(msg)
         before = names[: names.index(self.name)]
         types = {name: stored(dtype) for name, dtype in self.types.items()}

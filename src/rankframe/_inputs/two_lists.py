@@ -127,7 +127,7 @@ def rule_of_keys(by: Sequence[str], user: str) -> rules.Rule:
     """Return the rule that each list has its own key."""
     keys = [*by, user]
     text = (
-        f"two rows of one {' and '.join(map(repr, keys))}, whose lists would be one: add a column "
+        f"two rows have the same {' and '.join(map(repr, keys))}: add a column "
         "that tells them apart to by=, or number the rows: "
         "frame.with_row_index('row'), with user='row'"
     )
@@ -180,7 +180,7 @@ def _ids(schema: pl.Schema, column: str) -> _Ids:
             f"pl.col({column!r}).list.eval(pl.element().struct.field(…))"
         )
     else:
-        cure = f"make one, as by pl.concat_list({column!r}), or of JSON by .str.json_decode"
+        cure = f"make one with pl.concat_list({column!r}), or from JSON with .str.json_decode"
     msg = (
         f"{_FRAME}, column {column!r}: {dtype} is not a list of ids, or of structs of an id and a "
         f"number: {cure}"

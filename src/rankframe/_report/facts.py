@@ -558,7 +558,7 @@ def _values_in_segments(values: Measurement, segments: pl.DataFrame) -> Values:
     call, (user, name) = values.call, segments.columns
     whole = values.only([values.decides])
     if not whole.requested:
-        msg = f"metric {values.decides!r} is one number of all lists: leave out {option('by')}"
+        msg = f"metric {values.decides!r} is one number for all lists: leave out {option('by')}"
         raise ValueError(Problem(msg))
     has_nan = segments[name].dtype.is_float() and segments[name].is_nan().any()  # an error there
     if segments[user].is_duplicated().any() or segments[name].null_count() or has_nan:

@@ -338,7 +338,7 @@ def _read_headers(headers: Mapping[str, str] | None, values: Values) -> dict[str
     """Check that headers are of metrics or of columns of ``by``."""
     names = cast("object", {} if headers is None else headers)
     if not isinstance(names, Mapping):
-        msg = f"headers={names!r} is no dict: pass what each metric is called, as in "
+        msg = f"headers={names!r} is not a dict: pass the name of each metric, as in "
         raise TypeError(msg + "headers={'ndcg@10': 'nDCG@10'}")
     named = dict(cast("Mapping[str, object]", names))
     metrics = [metric.name for metric in values.all_requested]
@@ -347,7 +347,7 @@ def _read_headers(headers: Mapping[str, str] | None, values: Values) -> dict[str
     for name in (*values.by, *metrics):
         header = named.get(name, name)
         if not isinstance(header, str):
-            msg = f"headers: {header!r} of {name!r} is no text: write it as {str(header)!r}"
+            msg = f"headers: {header!r} of {name!r} is not text: write it as {str(header)!r}"
             raise TypeError(msg)
         if header in columns:
             msg = f"headers call two columns {header!r}, {columns[header]!r} and {name!r}: "

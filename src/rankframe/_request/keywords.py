@@ -262,8 +262,9 @@ class Settings:
         check_name("cluster", self.cluster)
         check_name("over", self.over)
         if self.over is not None and self.average != "users":
-            msg = f"{option('average', self.average)} has no form for {option('over', self.over)}"
-            raise ValueError(Problem(f"{msg}, several training runs: leave it out"))
+            of = f"{option('over', self.over)}, several training runs"
+            msg = f"{option('average', self.average)} is not supported with {of}: leave it out"
+            raise ValueError(Problem(msg))
         if self.relevant_at is not None and not (
             is_number(self.relevant_at) and self.relevant_at > 0
         ):
@@ -275,7 +276,7 @@ class Settings:
         check_choice("duplicates", self.duplicates, get_args(Duplicates))
         if self.unjudged == "bounds" and self.average == "pooled":
             bounds, pooled = option("unjudged", "bounds"), option("average", "pooled")
-            raise ValueError(Problem(f"{bounds}: no bounds are proven of {pooled}: leave it out"))
+            raise ValueError(Problem(f"{bounds}: no bounds are proven for {pooled}: leave it out"))
         if self.unjudged == "bounds" and self.undefined:
             msg = (
                 f"{option('unjudged', 'bounds')}: no bounds are proven with "
@@ -326,13 +327,13 @@ def read_options(
     if average != "users" and not takes_average:
         check_average(average)
         msg = (
-            f"{option('average', average)}: evaluate, summarize, compare and table of tables in "
-            f"memory take it; here, only {option('average', 'users')} has a form"
+            f"{option('average', average)}: only evaluate, summarize, compare and table accept "
+            f"it, for tables in memory; here, use {option('average', 'users')}"
         )
         raise ValueError(Problem(msg))
     if options.get("unjudged") == "bounds" and not takes_bounds:
         bounds = option("unjudged", "bounds")
-        msg = f"{bounds}: per_user and evaluate take it; here, pass 'miss' or 'drop'"
+        msg = f"{bounds}: only per_user and evaluate accept it; here, pass 'miss' or 'drop'"
         raise ValueError(Problem(msg))
     own = StatisticsOptions.__annotations__.keys() - Columns.__annotations__.keys()
     columns = {name: value for name, value in options.items() if name not in own}
@@ -344,7 +345,7 @@ def check_columns(columns: Mapping[str, object]) -> None:
     """Check that roles are names of columns."""
     for role, name in columns.items():
         if role.startswith("truth_"):
-            msg = f"{role}= is not of this call: rename the column of the truth"
+            msg = f"{role}= is not an option of this call: rename the column of the truth"
             raise TypeError(msg)
         if not isinstance(name, str) and (role, name) != ("model", None):
             msg = f"{role}= must be the name of a column, not {name!r}"
@@ -384,8 +385,8 @@ def check_average(value: object) -> None:
         raise TypeError(msg)
     if own := {"micro": "pooled", "macro": "users"}.get(value):
         msg = (
-            f"{option('average', value)}: it is {option('average', own)} here; a column, such as "
-            f"{option('average', 'dataset')}, takes the mean of the means of its groups"
+            f"{option('average', value)}: it is called {option('average', own)} here; a column, "
+            f"such as {option('average', 'dataset')}, gives the mean of the means of its groups"
         )
         raise ValueError(Problem(msg))
 
@@ -426,7 +427,7 @@ def check_choice(name: str, value: object, choices: Sequence[ChoiceT], also: str
         words = _INSTEAD.get(str(value), ())
         takes = [repr(word) for word in words if word in choices]
         takes += [word for word in words if name == "test" and word.startswith("scipy")]
-        hint = f": take {takes[0]}" if takes else ""
+        hint = f": use {takes[0]}" if takes else ""
         msg = f"{name} must be one of {', '.join(map(repr, choices))}{also}, not {value!r}{hint}"
         raise ValueError(Problem(msg))
     return choices[choices.index(value)]

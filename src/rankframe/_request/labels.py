@@ -183,7 +183,7 @@ class RequestedMetric:
 
     @cached_property
     def is_of_all_lists(self) -> bool:
-        """Whether it is one number of all lists."""
+        """Whether it is one number for all lists."""
         return self.distribution is not None and self.distribution.over == "all"
 
     @property
@@ -355,7 +355,7 @@ def _by_label(label: str, defaults: _CheckedDefaults) -> RequestedMetric:
     requested = _requested(label, expr, over_users, call, per_user=per_user)
     if level and _LEVEL_AT_END.fullmatch(label.strip()) and _reads_grades(requested):
         msg = (
-            f"metric {label!r}: in ranx, -l also takes the gain of lower grades: leave it out, "
+            f"metric {label!r}: in ranx, -l also removes the gain of lower grades: leave it out, "
             f"and pass truth=truth.filter(pl.col('relevance') >= {parameters.as_text(level)})"
         )
         raise ValueError(msg)
@@ -380,7 +380,7 @@ def parse_metrics(
 ) -> list[RequestedMetric]:
     """Read all metrics of a call; ``defaults`` are for labels that leave a parameter open."""
     if not metrics:
-        msg = 'ask for at least one metric, for example "ndcg@10"'
+        msg = 'pass at least one metric, for example "ndcg@10"'
         raise ValueError(msg)
     options = _read_defaults(defaults)
     requested = [parse_metric(metric, options) for metric in _one_by_one(metrics)]
@@ -476,8 +476,8 @@ def direction_of(metric: RequestedMetric) -> bool:
                 command="higher_is_better in a module for --import",
             )
         msg = (
-            f"metric {name!r}: neither direction is declared better: take another metric, or "
-            f"declare it with {how}"
+            f"metric {name!r}: it is not declared whether higher or lower is better: use another "
+            f"metric, or declare it with {how}"
         )
         raise ValueError(Problem(msg))
     return higher_is_better
@@ -922,7 +922,8 @@ def _unknown(label: str) -> str:
     if cut := re.fullmatch(r"(.*\D)(\d+)", label):
         near.insert(0, f"{cut[1]}@{cut[2]}")
     nearest = [*filter(_can_be_read, near)][:3] or ["precision@10"]
-    return f"unknown metric {label!r}; the nearest are {_one_of(nearest)}"
+    verb = "is" if len(nearest) == 1 else "are"
+    return f"unknown metric {label!r}; the nearest {verb} {_one_of(nearest)}"
 
 
 def _spellings() -> dict[str, str]:

@@ -104,7 +104,7 @@ def check_gain(name: str, value: Any) -> Any:
         what = "must not fall as the grade rises" if falls else "must be of grades > 0"
         call = f".with_columns(pl.col('relevance').cast(pl.Float64).replace({by_grade}))"
         call = table_code("truth", call, f".replace({{'relevance': {by_grade}}})")
-        cure = f"Let the truth have the gains, and take the linear gain{call}"
+        cure = f"Put the gains into the truth, and use the linear gain{call}"
         msg = f"{name} {what}: {gains!r}. {cure}"
         raise ValueError(Problem(msg))
     return by_grade

@@ -42,20 +42,20 @@ _HOW = {
 }
 #: Words that lead out of a call: to other verbs, or nowhere.
 _ELSEWHERE = {
-    "baseline": "verbs that compare take it, such as compare, gate, harm and power",
-    "paired": "compare, gate, report, table and plot.compare take it; this one has no form for "
-    "groups of different users",
-    "cluster": "summarize and compare take it; this verb has no form for clusters of users",
-    "over": "summarize, compare and table of tables in memory take it, for several training runs",
-    "total": "evaluate, summarize, compare, gate and the method compute of a Meter take it",
-    "chance": "evaluate takes it, of whole tables in Python and in the command",
-    "weights": "it returns one value per user; evaluate and summarize take it",
-    "average": "evaluate, summarize, compare, table and sql take it",
-    "count_users": "evaluate takes it",
-    "parent": "from_lists takes it, and makes the run that this one reads",
-    "exclude": "verbs that evaluate take it; of a matrix of scores: scores[seen] = -np.inf",
-    "ties": "with_rank takes it, and makes the ranks that this one reads",
-    "seed": "the same call has the same result each time",
+    "baseline": "it is an option of compare, gate, harm and power",
+    "paired": "only compare, gate, report, table and plot.compare support groups of different "
+    "users",
+    "cluster": "summarize and compare support clusters of users; this function does not",
+    "over": "summarize, compare and table support several training runs, for tables in memory",
+    "total": "it is an option of evaluate, summarize, compare, gate and Meter.compute",
+    "chance": "it is an option of evaluate, for whole tables in Python and on the command line",
+    "weights": "it has one value per user; weights are options of evaluate and summarize",
+    "average": "it is an option of evaluate, summarize, compare, table and sql",
+    "count_users": "it is an option of evaluate",
+    "parent": "pass it to from_lists, and its result to this function",
+    "exclude": "pass it to evaluate; in a matrix of scores: scores[seen] = -np.inf",
+    "ties": "pass it to with_rank, and its result to this function",
+    "seed": "the same call always has the same result",
 }
 _NAMES_OF_COLUMNS = ("by", "model", "weights", "cluster", "over")
 

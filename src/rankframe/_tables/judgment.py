@@ -388,7 +388,7 @@ def _raise_deep_rank(joined: Joined) -> None:
         return
     greatest, groups = rank_order.PLACES, ", ".join(joined.numbered)
     text = (
-        f"a rank above {greatest:,}, which no call takes with {option('by')} ({groups}) and a "
+        f"a rank above {greatest:,}, which is too large with {option('by')} ({groups}) and a "
         "truth for all groups: rank the lists from 1, or filter one group at a time"
     )
     deep = rules.Rule(run.name, run.rank, text, rules.as_rank(run.rank) > greatest)

@@ -362,7 +362,7 @@ def raise_if_taken(
     """Raise if a column that a verb makes has the name of one that the table has."""
     for name in names:
         if name in taken:
-            msg = f"{table}column {name!r}: {verb} makes a column of this name: rename it"
+            msg = f"{table}column {name!r}: {verb} adds a column with this name: rename yours"
             raise RankingDataError(msg)
 
 

@@ -235,8 +235,8 @@ def check_model(
     choices += [n for n, dtype in schema.items() if isinstance(dtype, text) and n not in taken]
     named = option("model", *choices[:1])
     msg = (
-        f"{verb} needs the column that names the systems, and none is called {keywords.MODEL!r}: "
-        f"name it, {named}, or pass {SEVERAL}"
+        f"{verb} needs the column that names the systems, but there is no column "
+        f"{keywords.MODEL!r}: name it, {named}, or pass {SEVERAL}"
     )
     raise ValueError(Problem(msg))
 
@@ -302,8 +302,8 @@ def common_types_of_runs(schemas: Mapping[str, pl.Schema], model: str) -> dict[s
     for run, schema in schemas.items():
         if model in schema:
             msg = (
-                f"run {run!r}, column {model!r}: the names of the runs make a column of this name: "
-                f"drop or rename it, or name theirs with {option('model')}"
+                f"run {run!r}, column {model!r}: the names of the runs become a column with this "
+                f"name: drop or rename it, or name theirs with {option('model')}"
             )
             raise RankingDataError(msg)
     for run in rest:

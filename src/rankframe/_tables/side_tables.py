@@ -63,7 +63,7 @@ def raise_if_unknown(inputs: Mapping[str, Table], run: Table, lists: pl.LazyFram
         return
     keys = [*inputs["items"].by, run.item]
     unknown = lists.join(inputs["items"].frame.select(keys), on=keys, how="anti")
-    text = f"an item that {option('items')} lacks: add it to the catalogue, or drop the row"
+    text = f"an item that is not in {option('items')}: add it to the catalogue, or drop the row"
     rules.raise_if_any(unknown.select(run.ids), run.name, run.item, text)
 
 
@@ -98,7 +98,7 @@ def read_queries(frame: Frame, run: Table, columns: Columns) -> Table:
         others = {name: dtype for name, dtype in table.schema.items() if name not in table.ids}
         has = ", ".join(f"{name!r} ({dtype})" for name, dtype in others.items())
         cure = f"; it has {has}: cast one to text, or add one as 'text'" if has else ": add 'text'"
-        msg = f"{option('queries')}: no column of text beside {run.user!r}{cure}"
+        msg = f"{option('queries')}: no column of text other than {run.user!r}{cure}"
         raise RankingDataError(msg)
     return table
 

@@ -256,12 +256,12 @@ def plan_ranks(
     if duplicates == "occupy" and (close_gaps or ties == "expected"):
         msg = (
             "with_rank(duplicates='occupy') keeps places empty, which close_gaps=True closes, and "
-            "ties='expected' does not number: take 'first'"
+            "ties='expected' does not number: use 'first'"
         )
         raise ValueError(msg)
     graded = ties in rank_order.BY_GRADE
     if truth is not None and not graded:
-        msg = f"with_rank(ties={ties!r}) reads no grade: leave out truth=, or take 'pessimistic'"
+        msg = f"with_rank(ties={ties!r}) reads no grade: leave out truth=, or use 'pessimistic'"
         raise ValueError(msg)
     settings = Settings(preset=preset, duplicates=duplicates, exclude=exclude, columns=columns)
     single = settings.single_precision

@@ -233,7 +233,7 @@ def check_shares(
     """Check that the tables and the column whose shares are measured are present."""
     if lacking := _missing_tables(kind, names, inputs):
         of = kind.of or f"a column of {option('items')}"
-        msg = f"{whose} reads shares of {of}: pass {side_tables.meanings(lacking)}"
+        msg = f"{whose} needs shares of {of}: pass {side_tables.meanings(lacking)}"
         if "history" in lacking and kind.of == "item":
             msg += f"; or measure only items that are shown: {_of_shown(whose)}"
         raise RankingDataError(msg)

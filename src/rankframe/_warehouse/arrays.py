@@ -23,9 +23,10 @@ def check(passed: Mapping[str, object], dialect: Dialect) -> None:
     if not dialect.function:
         able = [n for n in get_args(DialectName) if dialects.dialect_named(n).function]
         msg = f"{option('dialect', dialect.name)}: a function there cannot read arrays as tables: "
-        msg += f"take {' or '.join(map(repr, able))}, {alone}"
+        msg += f"use {' or '.join(map(repr, able))}, {alone}"
     elif wrong:
-        msg = f"{option(wrong[0])} is of tables, and a function reads arrays: leave it out, {alone}"
+        msg = f"{option(wrong[0])} applies to tables, and a function reads arrays: "
+        msg += f"leave it out, {alone}"
     else:
         return
     raise ValueError(Problem(msg))
@@ -35,9 +36,11 @@ def check_names(written: Mapping[str, str], dialect: Dialect) -> None:
     """Raise for a function that would stand before DuckDB's own ``map()`` in the whole database."""
     for metric, name in written.items():
         if dialect.name == "duckdb" and name.lower() == "map":
-            cure = "ask for 'ap', the same of one list" if metric == "map" else "choose another"
+            cure = (
+                "use 'ap', which is the same for one list" if metric == "map" else "choose another"
+            )
             msg = (
-                f"metric {metric!r}: DuckDB has a function map() of its own, which a macro of this "
+                f"metric {metric!r}: DuckDB has its own function map(), which a macro with this "
                 f"name would hide: {cure}"
             )
             raise ValueError(msg)

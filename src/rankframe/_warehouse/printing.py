@@ -178,7 +178,7 @@ class Printer(NamedTuple):
                 return text, form.strength
             case _:
                 name = node.name if isinstance(node, CallNode) else "over"
-                msg = f"it has {name!r} where SQL has no form for it"
+                msg = f"it has {name!r} where SQL cannot express it"
                 raise ValueError(msg)
 
     def _extreme(self, function: str, inputs: tuple[Node, ...]) -> str:
@@ -255,7 +255,7 @@ class Printer(NamedTuple):
         if node.name == "len":
             return f"COUNT(*){over}"
         if node.option is not None:
-            msg = f"it has {f'{node.name}({node.option})'!r}, which has no form in SQL"
+            msg = f"it has {f'{node.name}({node.option})'!r}, which SQL cannot express"
             raise ValueError(msg)
         (value,) = node.inputs
         text = self.column(value)
@@ -310,7 +310,7 @@ class Printer(NamedTuple):
                 text = self.aggregate(value, over)
                 return f"({text})" if text.endswith(" = 1") else text
             case CallNode(name, _, _):
-                msg = f"it has {name!r} over a window, which has no form in SQL"
+                msg = f"it has {name!r} over a window, which SQL cannot express"
                 raise ValueError(msg)
 
     def _where_there(self, value: Node, text: str) -> str:

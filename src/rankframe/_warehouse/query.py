@@ -196,14 +196,14 @@ def sql(
     )
     if settings.unjudged == "bounds":
         bounds = option("unjudged", "bounds")
-        msg = f"{bounds} has no form in SQL: rf.evaluate and rf.per_user take it"
+        msg = f"{bounds} cannot be written in SQL: use rf.evaluate or rf.per_user"
         raise ValueError(Problem(msg))
     if settings.single_precision:
-        msg = "preset: single_precision has no form in SQL, where sums are of doubles: take a dict "
+        msg = "preset: single_precision cannot be written in SQL, which adds doubles: pass a dict "
         msg += "without it, such as {'users': 'both', 'undefined': 0.0}"
         raise ValueError(msg)
     if per_user and average != "users":
-        msg = f"{option('average', average)}: means are taken so, and per_user=True has none"
+        msg = f"{option('average', average)} is an option of means, and per_user=True has none"
         raise ValueError(Problem(msg))
     lists = [name for name in empty.by if name != settings.averaged_by]
     question = ask(frames["run"], metrics, frames.get("truth"), lists, settings, per_user=per_user)

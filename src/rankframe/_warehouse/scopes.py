@@ -278,7 +278,7 @@ class _Scope:
             return trees.changed(node, lambda below: self._sum(home, below, label))
         table = "truth" if home is self.truth and not self.listed else "hits"
         if node.name in ("max", "min", "mean") and node.inputs[0] == LiteralNode(None):
-            msg = f"it takes the {node.name} of rows of which a constant filter keeps none"
+            msg = f"it computes the {node.name} of rows that a constant filter removes"
             raise ValueError(msg)
         if node.name in _OF_A_NUMBER:
             names = trees.columns_of(node)

@@ -138,7 +138,7 @@ def check_paths(paths: Mapping[str, object]) -> None:
             of = adapters.kind(cast("Any", path)) if parts else "an empty tuple"
             msg = (
                 f"{name}= is the name of a table, such as 'analytics.recs', or a tuple of its "
-                f"parts, not {of}; what the table has is said by schema={{{name!r}: …}}"
+                f"parts, not {of}; schema={{{name!r}: …}} describes the table"
             )
             raise TypeError(msg)
 

@@ -10,7 +10,7 @@ from rankframe.errors import Problem
 
 def error(name: str, reason: str) -> ValueError:
     """Make the error of a metric that SQL cannot say."""
-    msg = f"metric {name!r} has no form in SQL: {reason}; rf.evaluate computes it"
+    msg = f"metric {name!r} cannot be written in SQL: {reason}; use rf.evaluate"
     return ValueError(Problem(msg))
 
 
@@ -25,17 +25,17 @@ def refuse_metric(metric: RequestedMetric) -> None:
         if column.scope == "subtopic":
             raise error(metric.name, f"it reads {name!r}, a column of subtopics")
         if column.join is not None and column.form is None:
-            raise error(metric.name, f"it reads {name!r}, a joined column that SQL lacks")
+            raise error(metric.name, f"it reads {name!r}, a joined column that SQL does not have")
 
 
 def refuse_tables(read: Tables) -> None:
     """Raise for tables with ties as blocks, or with subtopics."""
     if read.tied:
-        msg = "run, column 'tied': SQL has no form of expectations over ties: rank with ties='item'"
+        msg = "run, column 'tied': SQL cannot express expectations over ties: rank with ties='item'"
         raise ValueError(msg)
     if read.has_subtopics:
         msg = (
-            "truth, column 'subtopic': SQL has no form of rows per subtopic: select one row per "
+            "truth, column 'subtopic': SQL cannot express rows per subtopic: select one row per "
             "item, as in SELECT user, item, MAX(relevance)"
         )
         raise ValueError(msg)

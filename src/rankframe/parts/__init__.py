@@ -400,7 +400,7 @@ def _damaged_error(why: str) -> RankingDataError:
 def _stacked(several: Sequence[Any], repeated: Repeated) -> tuple[pl.DataFrame, Any]:
     """Concatenate small frames without parts that come twice, and return one of the caller's."""
     if not several:
-        msg = "there is no part: pass what facts or sums returned for each"
+        msg = "there is no part: pass the results of facts or sums"
         raise ValueError(msg)
     frames = [adapters.to_lazy(part, "part") for part in several]
     for place, frame in enumerate(frames):

@@ -148,8 +148,9 @@ def _check_keys(calls: pl.DataFrame, parts: pl.DataFrame) -> None:
     bare = parts.filter(metric="").height
     if bare and parts.height > 1:
         msg = (
-            f"parts: {bare} of {parts.height} have no key, so none shows whether one comes twice: "
-            "give each its own, such as its day, in rf.parts.sums(…, part='2026-11-01')"
+            f"parts: {bare} of {parts.height} have no key, so a part that comes twice would "
+            "not be noticed: give each its own, such as its day, in "
+            "rf.parts.sums(…, part='2026-11-01')"
         )
         raise RankingDataError(msg)
 

@@ -234,10 +234,12 @@ def with_rank(
     """
     run, by, columns = _as_frame(run, by, columns)
     if ties in BY_GRADE:
-        msg = f"ties={ties!r} reads a truth, which Spark's with_rank does not take: take 'expected'"
+        msg = (
+            f"ties={ties!r} reads a truth, which Spark's with_rank does not support: use 'expected'"
+        )
         raise ValueError(msg)
     if ties == "order":
-        msg = "ties='order' reads the order of the rows, which Spark does not keep: take 'item'"
+        msg = "ties='order' reads the order of the rows, which Spark does not keep: use 'item'"
         raise ValueError(msg)
     compute = functools.partial(
         _partitions.ranked_of,
@@ -777,7 +779,7 @@ def _described(
     sides, plan = _planned(frame, truth, question, evaluation.plan_values)
     if plan.system_metrics is not None:
         msg = (
-            f"{plan.system_metrics.requested[0].name} is one number of all lists: its interval "
+            f"{plan.system_metrics.requested[0].name} is one number for all lists: its interval "
             "needs the lists in one place; take rankframe.spark.evaluate, or collect the run"
         )
         raise ValueError(msg)
