@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from math import comb
 from typing import cast
@@ -44,16 +45,13 @@ def with_human(values: Values, question: Question, human: Truth) -> Values:
     def joined(rows: pl.DataFrame) -> pl.DataFrame:
         _check_names(table, values)
         labels_of = _with_groups(_drawn(table), question, values.user)
-        try:
+        with _calling_human():
             of_labels = replace(question, truth=labels_of, settings=settings)
             of_human = evaluation.plan_values(of_labels)
             rules.raise_in_tables([cast("Table", of_human.source.tables.truth)])
-            own = of_human.checks.guarded(of_human.rows).collect()
-        except ValueError as error:  # of the labels, which it calls the truth
-            text = re.sub(r"(?:the )?(?<!')\btruth\b(?![='])", "human", errors.marked(error))
-            text = text if text.startswith("human") else f"{option('human')}: {text}"
-            raise type(error)(Problem(text)) from None
         _check_users(table, values)
+        with _calling_human():
+            own = of_human.checks.guarded(of_human.rows).collect()
         _check_depth(values, of_human)
         keys = [pl.col(name).cast(schema[name]) for name in values.keys]
         labelled = of_human.source.truth.select(*keys).unique().collect()
@@ -72,6 +70,17 @@ def with_human(values: Values, question: Question, human: Truth) -> Values:
         return both.select(list(schema))
 
     return values._replace(rows=values.rows.map_batches(joined, schema=schema), has_human=True)
+
+
+@contextmanager
+def _calling_human() -> Generator[None]:
+    """Let errors call the labels human, which were read as a truth."""
+    try:
+        yield
+    except ValueError as error:
+        text = re.sub(r"(?:the )?(?<!')\btruth\b(?![='])", "human", errors.marked(error))
+        text = text if text.startswith("human") else f"{option('human')}: {text}"
+        raise type(error)(Problem(text)) from None
 
 
 def _check_forms(values: Values, question: Question) -> None:
