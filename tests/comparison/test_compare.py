@@ -227,7 +227,7 @@ def test_segment_without_users_says_so():
     by = ["model", "day"]
     got = run.rank.compare("rr", truth=truth.drop("country"), by=by, correction="bh", details=True)
     missed = "2 of 5 users have no list of old; 2 of 5 users have no list of new"
-    by_name = "systems are in order of name, unless baseline= names one"
+    by_name = "systems are sorted by name, unless baseline= names one"
     assert got.select("day", "users", "note").rows() == [
         (1, 5, f"exact test: only 4 users differ; {missed}; {by_name}"),
         (2, 0, f"no user has a value; {by_name}"),

@@ -520,7 +520,9 @@ def test_gate_and_power_say_whose_values_decide():
     assert "0 of 15 users with human labels lose" in gated
     floor = rf.gate(runs, "ndcg@2", **(options | {"baseline": None}), at_least=0.6, interval=True)
     assert "15 of 15 values with human labels are " in floor["why"][0]
-    with pytest.raises(ValueError, match="margin= has no form with human=: leave out one of them"):
+    with pytest.raises(
+        ValueError, match="margin= has no effect with human=: leave out one of them"
+    ):
         rf.stats.power(runs, "ndcg@2", **options, margin=0.1)
 
 
@@ -548,6 +550,8 @@ def test_report_claims_nothing_of_the_judge_alone():
     runs, judged, true = lists(5, 40)
     runs["new"] = runs["new"].filter(pl.col("user") >= 25)
     options = {"truth": judged, "explore": 0}
-    assert "Another answer among" in rf.report(runs, "ndcg@2", **options).verdict
+    assert "The answer differs among" in rf.report(runs, "ndcg@2", **options).verdict
     human = true.filter(pl.col("user") % 2 == 0)
-    assert "Another answer among" not in rf.report(runs, "ndcg@2", **options, human=human).verdict
+    assert (
+        "The answer differs among" not in rf.report(runs, "ndcg@2", **options, human=human).verdict
+    )

@@ -307,7 +307,7 @@ def test_auto_where_a_geometric_mean_has_no_interval(recwarn):
     label = "gmap(epsilon=0.0)"
     for method in ("auto", "t"):
         got = rf.summarize(run, label, truth=truth, method=method)
-        assert got.item(0, "note") == "no interval: 0 has no logarithm; take epsilon > 0"
+        assert got.item(0, "note") == "no interval: 0 has no logarithm; use epsilon > 0"
     assert not recwarn.list
 
 

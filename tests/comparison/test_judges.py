@@ -169,7 +169,7 @@ def test_one_grade_and_perfect_agreement():
     assert found[:3] == [
         ("exact", 1.0, "every user has the same value"),
         ("bias", 0.0, "every user has the same value"),
-        ("kappa", None, "both gave one and the same grade"),
+        ("kappa", None, "both gave the same grade everywhere"),
     ]
     found = rf.stats.judges(judged([0, 1, 2, 3] * 3, [0, 1, 2, 3] * 3))
     assert found["value"].to_list() == [1, 0, 1, 1, 1, 1]

@@ -341,6 +341,8 @@ def test_users_whom_neither_system_serves_are_no_evidence_for_a_margin():
     row = rf.compare(run, "rr", truth=truth, baseline="old", margin=0.01).row(0, named=True)
     assert (row["users"], row["difference"]) == (1000, pytest.approx(-0.0005))
     assert row["p_not_worse"] == of_served["p_not_worse"]
-    assert "990 users have no list of either: no evidence for the margin" in row["note"]
+    assert (
+        "990 users have no list of either system, and are no evidence for the margin" in row["note"]
+    )
     decided = rf.gate(run, "rr", truth=truth, baseline="old", margin=0.01)
     assert not decided["passed"].item()

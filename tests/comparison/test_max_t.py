@@ -269,7 +269,7 @@ def test_clusters_of_users_without_a_value_in_a_system_are_left_out():
 def test_too_little_for_an_interval_is_reported():
     few = compared(*sample(27, 30, systems=3), test="max_t", resamples=10)
     assert few["ci_low"].null_count() == few["ci_high"].null_count() == 3
-    by_name = "systems are in order of name, unless baseline= names one"
+    by_name = "systems are sorted by name, unless baseline= names one"
     assert set(few["note"]) == {f"too few resamples for an interval; {by_name}"}
     assert few["p_adjusted"].null_count() == 0
     for users, start in (
@@ -286,7 +286,7 @@ def test_too_little_for_an_interval_is_reported():
 @pytest.mark.parametrize("correction", [None, "bh"])
 def test_max_t_has_a_correction_of_its_own(correction):
     values = sample(12, 12, systems=3)
-    start = f"correction={correction!r}: test='max_t' is of all systems at once"
+    start = f"correction={correction!r}: test='max_t' tests all systems at once"
     with pytest.raises(ValueError, match=f"^{start}"):
         compared(*values, test="max_t", correction=correction)
     got = compared(*values, test="max_t")

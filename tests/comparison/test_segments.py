@@ -309,7 +309,7 @@ def test_skewed_differences_are_no_difference_between_segments(number):
 def test_permutations_are_fewer_for_very_many_users(monkeypatch):
     monkeypatch.setattr(_sizes, "VALUES_PERMUTED", 68 * 1500)
     got = table(some_changes(2)).rank.stats.compare_segments(VALUE, by=BY)
-    assert got.item(-1, "note") == "p by 1,500 permutations, of so many users"
+    assert got.item(-1, "note") == "p from only 1,500 permutations, because there are many users"
 
 
 # ------------------------------------------------------------------ shrunken values

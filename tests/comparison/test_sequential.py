@@ -68,7 +68,7 @@ def test_users_in_different_numbers_of_segments_have_no_test_in_all():
     )
     whole = found.filter(pl.col("day").is_null()).row(0, named=True)
     assert whole["p_value"] is whole["ci_low"] is None
-    assert "no test: it has no weighted form" in whole["note"]
+    assert "no test: it does not support weights" in whole["note"]
 
 
 def test_geometric_means_are_compared_on_logarithms():

@@ -155,7 +155,7 @@ def test_single_run_beside_several_has_the_variance_of_all():
     of = {"mid": values[:4, :, 0].T.tolist(), "new": values[:, :, 1].T.tolist()}
     rows = table({"old": [[x] for x in single], **of})
     found = rf.compare(rows, "x", over="seed", baseline="old", details=True)
-    pooled = "1 of old: a single run has the variance of those of all systems"
+    pooled = "1 of old: a single run takes its variance from the runs of all systems"
     assert all(pooled in note for note in found["note"])
     squares = [squares_by_hand(of["mid"]), squares_by_hand(of["new"])]
     excess = [between - residual for between, residual, _ in squares]

@@ -269,7 +269,7 @@ def test_margin_is_asked_for_many_users_with_a_small_effect():
     """10,000 users a week, means apart by .01 deviations."""
     values = stats.norm.ppf((np.arange(10_000) + 0.5) / 10_000)
     table = weeks(values, values + 0.01)
-    caution = "no margin was given: of 10,000 users, the effect is 0.01 standard deviations"
+    caution = "10,000 users prove even a small effect, here 0.01 standard deviations"
     assert caution in compared(table)["note"]
     assert caution not in compared(table, margin=0.1)["note"]
     fewer = table.filter((pl.col("week") == "w41") | (pl.col("user") > 10_000))
@@ -412,7 +412,7 @@ def test_copy_passes_a_gate(new, shared):
     for old, passed in ((new, True), (new + 0.5, False)):
         row = rf.gate(weeks(old, new, shared), "x", undecided="pass", **options).row(0, named=True)
         assert (row["passed"], row["ci_low"]) == (passed, None)
-        both = f"all 9 users of w42 have 1, all 9 users of w41 {old[0]:.4g}"
+        both = f"all 9 users of w42 have 1, and all 9 users of w41 have {old[0]:.4g}"
         why = f"undecided: no test: {both}" if passed else f"worse: exact test: {both}"
         if new[0] < new[-1]:
             alike = "worse: exact test: every user differs by the same amount"
@@ -440,7 +440,8 @@ def test_groups_of_one_value_each_have_no_effect_size():
     assert row["effect_size"] is row["ci_low"] is None
     assert row["verdict"] == "higher"
     assert row["note"] == (
-        "exact test: all 110 users of w42 have 1, all 100 users of w41 0.63; 110 users of w42, 100 "
+        "exact test: all 110 users of w42 have 1, and all 100 users of w41 have 0.63; 110 users of "
+        "w42, 100 "
         "of w41, 0 in both"
     )
     ids = pl.DataFrame({"week": ["w1"] * 100 + ["w2"] * 110, "user": range(210), "item": 7})

@@ -16,7 +16,7 @@ OLD = [0.1, 0.4, 0.35, 0.8, 0.9, 0.2, 0.6, 0.55]
 NEW = [0.3, 0.2, 0.45, 0.7, 0.4, 0.1, 0.6, 0.95]
 WHOSE = ["a", "a", "b", "c", "c", "c", "d", "b"]
 WEIGHTS = [1.0, 2.5, 3.0, 0.5, 10.0, 4.0, 2.0, 1.5]
-BY_NAME = "; systems are in order of name, unless baseline= names one"
+BY_NAME = "; systems are sorted by name, unless baseline= names one"
 
 
 def table(clusters, *systems, weights=None):

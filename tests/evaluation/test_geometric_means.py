@@ -177,7 +177,7 @@ def test_systems_that_do_not_differ_have_the_ratio_1():
     got = run.rank.compare("gmap@3", truth=TRUTH, details=True).row(0, named=True)
     assert got["difference"] == 0
     assert (got["ci_low"], got["ci_high"], got["p_value"]) == (None, None, None)
-    by_name = "systems are in order of name, unless baseline= names one"
+    by_name = "systems are sorted by name, unless baseline= names one"
     assert got["note"] == f"ratio 1; no user differs; {by_name}"
 
 
@@ -185,7 +185,7 @@ def test_value_of_0_has_no_logarithm_without_epsilon():
     got = RUN.rank.summarize("gmap(epsilon=0)", truth=TRUTH, method="t")
     assert got["mean"].to_list() == [close(0.3203790), 0.0] or got["mean"][1] == 0.0
     few = "too few users for a sure interval: 7 of 10 have another value than the most frequent one"
-    assert got["note"].to_list() == [few, "no interval: 0 has no logarithm; take epsilon > 0"]
+    assert got["note"].to_list() == [few, "no interval: 0 has no logarithm; use epsilon > 0"]
     assert got["ci_low"].null_count() == 1
     with pytest.raises(
         rf.RankingDataError, match=r"a value of 0, .* epsilon > 0.*model='M2', user=9"

@@ -324,7 +324,7 @@ def test_weight_of_one_user_alone_is_one_user():
     assert row["note"] == "one user; effective users: 1"
     row = judged.rank.compare(VALUE, weights="w", details=True).row(0, named=True)
     assert (row["users"], row["p_value"]) == (1, None)
-    by_name = "systems are in order of name, unless baseline= names one"
+    by_name = "systems are sorted by name, unless baseline= names one"
     assert row["note"] == f"one user; effective users: 1; {by_name}"
 
 

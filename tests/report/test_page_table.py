@@ -279,7 +279,7 @@ def test_checks_are_rows_only_with_problems():
     assert "Counts that are worth a look" not in clean
     lost = run.filter((pl.col("model") == "old") | (pl.col("user") > 30))
     text = rf.report(lost, "rr", truth=truth, baseline="old", k=1).html()
-    assert re.search(r"1 of \d+ checks found what is worth a look\.", text)
+    assert re.search(r"1 of \d+ checks found something worth a look\.", text)
     rows = text.partition("Counts that are worth a look")[2].partition("</table>")[0]
     assert rows.count("<tr>") == 2
     assert "users without a list" in rows

@@ -562,8 +562,8 @@ def test_way_from_popular_to_the_ceiling():
     truth = pl.DataFrame({"user": [1, 2], "item": [1, 2]})
     popular, new, best = (1 / 2 + 1 / 4) / 2, (1 / 2 + 1) / 2, 1
     share = f"{(new - popular) / (best - popular):.0%}"
-    way = "Of the way from popular to the best order of the lists of each system"
-    line = f"{way}, new reaches {share} in rr."
+    way = " of the way from popular to the best order of its own lists"
+    line = f"In rr, new reaches {share}{way}."
     for options in ({}, {"baseline": "popular"}, {"baseline": "new", "primary": "rr"}):
         assert rf.table(run, "rr", "hit@1", truth=truth, **options).note.splitlines()[-1] == line
     page = rf.report(run, "rr", truth=truth, baseline="popular")._repr_html_()
@@ -571,11 +571,11 @@ def test_way_from_popular_to_the_ceiling():
     weighted = truth.with_columns(weight=pl.Series([3, 1]))
     popular, new = (3 / 2 + 1 / 4) / 4, (3 / 2 + 1) / 4
     note = rf.table(run, "rr", truth=weighted, weights="weight").note
-    assert f"new reaches {(new - popular) / (1 - popular):.0%} in rr" in note
+    assert f"In rr, new reaches {(new - popular) / (1 - popular):.0%} of the way" in note
     moved = pl.when(model="new").then(1).otherwise("rank").alias("rank")
     first = run.filter((pl.col("model") == "popular") | (pl.col("item") < 3)).with_columns(moved)
     first = first.filter(pl.col("model") != "far")
-    assert f"{way}, new reaches 100% in rr." in rf.table(first, "rr", truth=truth).note
+    assert f"In rr, new reaches 100%{way}." in rf.table(first, "rr", truth=truth).note
     # no line: another name, no ceiling, an order that changes nothing, segments
     for frame, label, options in (
         (run.with_columns(pl.col("model").replace("popular", "pop")), "rr", {}),
@@ -583,6 +583,6 @@ def test_way_from_popular_to_the_ceiling():
         (run, "recall", {}),
         (run.with_columns(country=1), "rr", {"by": "country"}),
     ):
-        assert "Of the way" not in rf.table(frame, label, truth=truth, **options).note
+        assert "of the way" not in rf.table(frame, label, truth=truth, **options).note
     lower = rf.table(run, "e", "mean_hit_rank", truth=truth).note
-    assert "Of the way" not in lower
+    assert "of the way" not in lower

@@ -513,7 +513,7 @@ def test_compare_says_that_names_of_text_are_in_the_order_of_the_alphabet():
     text = as_text(runs)
     got = rf.compare(text, "rr", truth=LIKED)
     assert got["model"].item() == "old"
-    assert got["note"].item().endswith("; systems are in order of name, unless baseline= names one")
+    assert got["note"].item().endswith("; systems are sorted by name, unless baseline= names one")
     for frame, options in ((runs, {}), (text, {"baseline": "old"})):
         assert "order" not in rf.compare(frame, "rr", truth=LIKED, **options)["note"].item()
 

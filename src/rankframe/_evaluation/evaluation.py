@@ -75,16 +75,16 @@ def per_user(
     users
         Which users count: ``"truth"``, those with a relevant item (a user missing from the run
         scores 0); ``"judged"``, those with any row in the truth; ``"both"``, those in run and
-        truth; ``"run"``; or ``"all"``. The default is ``"truth"``, or ``"run"`` if nothing is
-        judged. If every judged row of a judged table has a rank, all users count, with a warning: a
-        user without a relevant item has the worst value of each metric.
+        truth; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` if nothing is judged.
+        If every judged row of a judged table has a rank, all users count, with a warning: a user
+        without a relevant item has the worst value of each metric.
     relevant_at
-        The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0
-        does. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not
-        change who counts.
+        The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0.
+        A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not change
+        who counts.
     undefined
         The value of a metric where it is undefined, as for a user without a relevant item. By
-        default it is null, and the mean leaves the user out.
+        default null, and the mean leaves the user out.
     unjudged
         What happens to items of the lists without a judgment, or with a negative grade. ``"miss"``:
         they count as not relevant. ``"drop"``: they are removed after ``exclude``, and the items
@@ -211,16 +211,16 @@ def evaluate(
     users
         Which users count: ``"truth"``, those with a relevant item (a user missing from the run
         scores 0); ``"judged"``, those with any row in the truth; ``"both"``, those in run and
-        truth; ``"run"``; or ``"all"``. The default is ``"truth"``, or ``"run"`` if nothing is
-        judged. If every judged row of a judged table has a rank, all users count, with a warning: a
-        user without a relevant item has the worst value of each metric.
+        truth; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` if nothing is judged.
+        If every judged row of a judged table has a rank, all users count, with a warning: a user
+        without a relevant item has the worst value of each metric.
     relevant_at
-        The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0
-        does. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not
-        change who counts.
+        The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0.
+        A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not change
+        who counts.
     undefined
         The value of a metric where it is undefined, as for a user without a relevant item. By
-        default it is null, and the mean leaves the user out.
+        default null, and the mean leaves the user out.
     weights
         The column of the truth or the run with the weight of each user, ≥ 0, for the mean Σ
         weight·value / Σ weight. It has one value per user, or per user and group if the truth has

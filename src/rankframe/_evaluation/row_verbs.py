@@ -64,9 +64,9 @@ def rows(
     by
         Columns of segments, such as country, fold or day.
     relevant_at
-        The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0
-        does. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not
-        change who counts.
+        The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0.
+        A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not change
+        who counts.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions; a column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An

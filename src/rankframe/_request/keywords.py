@@ -103,13 +103,13 @@ class Options(Columns, total=False):
     users: Users | None
     """Which users count: ``"truth"``, those with a relevant item (a user missing from the run
     scores 0); ``"judged"``, those with any row in the truth; ``"both"``, those in run and truth;
-    ``"run"``; or ``"all"``. The default is ``"truth"``, or ``"run"`` if nothing is judged. If every
+    ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` if nothing is judged. If every
     judged row of a judged table has a rank, all users count, with a warning: a user without a
     relevant item has the worst value of each metric.
     """
     undefined: float | None
     """The value of a metric where it is undefined, as for a user without a relevant item. By
-    default it is null, and the mean leaves the user out.
+    default null, and the mean leaves the user out.
     """
     weights: str | None
     """The column of the truth or the run with the weight of each user: ≥ 0, for the mean Σ
@@ -123,23 +123,23 @@ class Options(Columns, total=False):
     "users".
     """
     relevant_at: float | None
-    """The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0
-    does. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not
-    change who counts.
+    """The lowest grade that counts as relevant in binary metrics; > 0. By default every grade > 0.
+    A label with ``rel=``, such as ``"ap(rel=2)"``, has its own threshold, which does not change who
+    counts.
     """
     unjudged: Unjudged
-    """What happens to items of the lists without a judgment, or with a negative grade. ``"miss"``,
-    the default: they count as not relevant. ``"drop"``: they are removed after ``exclude``, and the
-    items below move up (trec_eval ``-J``). ``"bounds"`` is ``"miss"`` with ``<metric>_low`` and
+    """What happens to items of the lists without a judgment, or with a negative grade. ``"miss"``:
+    they count as not relevant. ``"drop"``: they are removed after ``exclude``, and the items below
+    move up (trec_eval ``-J``). ``"bounds"`` is ``"miss"`` with ``<metric>_low`` and
     ``<metric>_high``: the least and the greatest value that the metric could have if these items
-    were judged, with any grade up to the highest of the truth.
+    were judged, with any grade up to the highest of the truth. By default ``"miss"``.
     """
     duplicates: Duplicates
     """What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
     keeps its best place, and the items below its other places move up. ``"occupy"`` keeps its best
     place, and its other places stay empty. This happens before ``exclude``, ``depth`` and
-    ``unjudged``. ``"error"``, the default, checks relevant rows, and all rows if a metric or
-    ``chance`` counts rows, or if ranks come from scores.
+    ``unjudged``. ``"error"`` checks relevant rows, and all rows if a metric or ``chance`` counts
+    rows, or if ranks come from scores. By default ``"error"``.
     """
     depth: int | None
     """Cut the lists to this depth first, after ``exclude``; the ideal list stays whole (trec_eval
