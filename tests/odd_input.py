@@ -1165,7 +1165,7 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
                 difference=0.1,
                 margin=0.1,
             ),
-            "margin= has no effect with difference=: leave out one of them",
+            "margin= is not supported with difference=: leave out one of them",
         ),
         Refusal(
             "differences of two metrics",

@@ -521,7 +521,7 @@ def test_gate_and_power_say_whose_values_decide():
     floor = rf.gate(runs, "ndcg@2", **(options | {"baseline": None}), at_least=0.6, interval=True)
     assert "15 of 15 values with human labels are " in floor["why"][0]
     with pytest.raises(
-        ValueError, match="margin= has no effect with human=: leave out one of them"
+        ValueError, match="margin= is not supported with human=: leave out one of them"
     ):
         rf.stats.power(runs, "ndcg@2", **options, margin=0.1)
 

@@ -447,7 +447,7 @@ def test_equal_system_passes_as_often_as_by_simulation():
 
 def test_margin_and_difference_are_not_asked_at_once():
     for other, value in (("difference", 0.1), ("comparisons", 2)):
-        with pytest.raises(ValueError, match=f"has no effect with {other}=: leave out one"):
+        with pytest.raises(ValueError, match=f"is not supported with {other}=: leave out one"):
             asked([0.0, 0.5], [0.5, 0.0], margin=0.1, **{other: value})
 
 

@@ -188,7 +188,7 @@ def power(
     if margin is not None and (
         other := [key for key, value in others.items() if value is not None]
     ):
-        msg = f"{option('margin')} has no effect with {option(other[0])}: leave out one of them"
+        msg = f"{option('margin')} is not supported with {option(other[0])}: leave out one of them"
         raise ValueError(Problem(msg))
     counts: list[Count] = ["missed"] if margin is not None else []
     trial = Trial(
