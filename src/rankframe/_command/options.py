@@ -27,12 +27,13 @@ from rankframe.presets import PresetName, Users
 Option: TypeAlias = tuple[str | Sequence[str] | None, str]
 #: The function of a command; it returns the exit code, or None for 0.
 Run: TypeAlias = Callable[[argparse.Namespace], int | None]
-_NAMED = "each run is a system, named by NAME=FILE, or after its file without the suffix"
+_NAMED = "each run is a system, and NAME=FILE names it (default: the file name without suffix)"
 _DEFAULT = "default, with a truth: nDCG, recall and precision at 10, map and mrr"
 _FILES = (
-    "Parquet, CSV, TSV, Arrow IPC, JSON, JSON Lines, or TREC run and qrels text, by suffix; if it "
-    "has none, the first lines tell TREC from CSV. Text may be compressed with gzip or zstd. One "
-    "file may be -, which is standard input, and pipes such as <(zcat run.gz) are read. A folder, "
+    "The suffix tells the format: Parquet, CSV, TSV, Arrow IPC, JSON, JSON Lines, or TREC run and "
+    "qrels text. Without a suffix, the first lines tell TREC from CSV. Text may be compressed with "
+    "gzip or zstd. One file may be -, which is standard input, and pipes such as <(zcat run.gz) "
+    "are read. A folder, "
     "or a pattern in quotes such as 'runs/day=*/*.parquet', is one table, and folders such as "
     "day=1 in paths of Parquet and IPC are columns. Addresses such as s3://bucket/run.parquet are "
     "read by Polars."
@@ -197,7 +198,7 @@ def _add_metrics(listing: argparse.ArgumentParser) -> None:
     listing.add_argument("name", nargs="?", metavar="NAME", help="a label such as ndcg@10 or P_10")
 
 
-_HUMAN = "labels by humans, of a random sample of users: the truth is then a judge's"
+_HUMAN = "labels by humans for a random sample of users; the truth then has a judge's labels"
 _WITH_HUMAN = (*side_tables.INPUT_MEANINGS, "human")
 
 
@@ -207,15 +208,15 @@ def _add_tables(ask: argparse.ArgumentParser) -> None:
         metavar="RUN [TRUTH]",
         type=inputs.run_of,
         nargs="+",
-        help="files of one or more runs, then the file of the truth, or -; a single file is a run, "
-        f"for metrics that need no truth; {_NAMED}",
+        help="files of one or more runs, then the file of the truth, or -; a single file is a run "
+        f"without a truth; {_NAMED}",
     )
 
 
 def _add_ranking(conventions: _Group) -> None:
     ties = (
-        "rank by score; equal scores are ordered by item id (descending) or as in the file, count "
-        "with the mean over all their orders, or have the lowest or the highest grade first"
+        "rank by score, and order equal scores by item id (descending), as in the file, by the "
+        "mean over all their orders, or with the lowest or the highest grade first"
     )
     _add(conventions, {"--ties": (get_args(Ties), ties)})
 
@@ -225,12 +226,12 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     _add_metric(ask)
     rows = ask.add_argument_group("rows")
     _add(rows, {"--per-user": (None, "one row per user instead of means")})
-    queries = "one row per user, and then one for 'all', as trec_eval -q"
+    queries = "one row per user, then one for 'all', as in trec_eval -q"
     _add(rows, {"-q": (None, queries)}, dest="per_query")
     _add_by(rows)
     counted = "add the number of users with a value of each metric"
     _add(rows, {"--total": (None, "add a row of overall means"), "--count-users": (None, counted)})
-    chance = "add what a random order of each list gives, and what its best order by grade gives"
+    chance = "add the value of a random order of each list, and of its best order by grade"
     _add(rows, {"--chance": (None, chance)})
     _add_ranking(_add_conventions(ask))
     output = _add_output(ask)
@@ -254,7 +255,7 @@ def _add_health(ask: argparse.ArgumentParser) -> None:
     rows = ask.add_argument_group("rows")
     _add_by(rows)
     _add(rows, {"-k": ("N", "cut-off of the counts (default: 10)")}, default=10)
-    times = "the column of the time, in the truth and the history, to count leakage"
+    times = "the column of the time in the truth and the history, to count leakage"
     _add(rows, {"--time": ("COL", times)})
     _add_output(ask)
     _add_files(ask, ("items", "history"))
@@ -280,7 +281,7 @@ def _add_differences(pairs: argparse.ArgumentParser) -> None:
 
 
 def _add_explain(ask: argparse.ArgumentParser) -> None:
-    files_of = "the numbers that somebody printed, one per -m, then the files of run and truth"
+    files_of = "the printed numbers, one per -m, then the files of the run and the truth"
     ask.add_argument("words", metavar="NUMBER RUN [TRUTH]", nargs="+", help=files_of)
     _add_metric(ask, "required")
     model = "the column of the system (default: model, if there is one), or none to ignore it"
@@ -292,16 +293,18 @@ def _add_explain(ask: argparse.ArgumentParser) -> None:
 
 
 def _add_gate(ask: argparse.ArgumentParser) -> None:
-    _add_runs(ask, "by default those with a bound of their own")
-    bounds = ask.add_argument_group("what must hold", "Each is of all metrics, or of LABEL alone.")
+    _add_runs(ask, "default: those with their own bound")
+    bounds = ask.add_argument_group(
+        "what must hold", "Each holds for all metrics, or for LABEL alone."
+    )
     for option, text in _BOUNDS.items():
         _add_repeated(bounds, option, "[LABEL:]X", f"{text}; repeat for more labels")
     _add(bounds, _DECISION)
     ask.set_defaults(undecided="fail")
     missed = "fail a system without a list for more than this share of users (default: 0.05)"
     _add(bounds, {"--most-missed": ("X", missed)}, default=0.05)
-    _add_repeated(bounds, "--systems", "SYSTEM", "fail if it did not come; repeat for more")
-    baseline = "compare with this system (default: the first run, unless there are floors alone)"
+    _add_repeated(bounds, "--systems", "SYSTEM", "fail if this system is missing; repeat for more")
+    baseline = "compare with this system (default: the first run, or none if there are only floors)"
     _add_systems(ask, baseline, "decision")
     names = [name for name in _TEST if name not in ("margin", "over")]
     primary = "ship if this metric is better and no guardrail is worse: one decision per system"
@@ -313,16 +316,16 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
 
 #: What a metric must keep, each a number of all metrics or of one.
 _BOUNDS = {
-    "--margin": "the accepted loss, or a share of the baseline such as 1%%",
-    "--guardrails": "the accepted loss beside --primary",
-    "--at-least": "fail a mean below X, of every system; one run is enough",
-    "--at-most": "fail a mean above X",
+    "--margin": "the accepted loss: a number, or a share of the baseline such as 1%%",
+    "--guardrails": "the accepted loss of other metrics, with --primary",
+    "--at-least": "fail each system with a mean below X; one run is enough",
+    "--at-most": "fail each system with a mean above X",
 }
 _DECISION: Mapping[str, Option] = {
-    "--interval": (None, "compare the interval of a mean with X, not the mean"),
+    "--interval": (None, "compare the interval of the mean with X, instead of the mean"),
     "--undecided": (
         get_args(Undecided),
-        "fail (default) unless the interval is within the margin, or pass unless it is beyond",
+        "fail (default): the interval must be within the margin; pass: it must not be beyond it",
     ),
 }
 
@@ -340,7 +343,7 @@ _TEST: Mapping[str, Option] = {
     "correction": ((*get_args(Correction), "none"), "the correction for several comparisons"),
     "confidence": ("X", "confidence of the intervals"),
     "margin": ("M", "the largest difference that does not matter, > 0, or a share such as 1%%"),
-    "primary": ("LABEL", "the metric that decides; others count only where it shows a difference"),
+    "primary": ("LABEL", "the metric that decides; others count only if it shows a difference"),
     "resamples": ("N", "number of resamples"),
     "seed": ("N", "seed of the resamples"),
     "cluster": ("COL", "column of the truth: users with the same value depend on each other"),
@@ -400,7 +403,9 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
     page = pairs.add_argument_group("page")
     out = {"-o --out": ("FILE", "the .html file to write")}
     _add(page, out, type=inputs.output_of, required=True)
-    _add(page, {"--static": (None, "without the script that chooses among --explore users")})
+    _add(
+        page, {"--static": (None, "leave out the script that chooses among the users of --explore")}
+    )
     _add(page, {"-k": ("N", "length of lists (default: 10)")}, default=10)
     _add(page, {"--title": ("TEXT", "title of the page")})
     _add(page, {"--note": ("TEXT", "a line below the title, such as author and occasion")})
@@ -422,7 +427,7 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
     named = ask.add_argument_group("tables")
     path = "a dotted path, or one Jinja expression such as '{{ ref(\"recs\") }}'"
     for name, default in {"run": "run", "truth": "truth", "exclude": None}.items():
-        help_of = f"name of the table of the {name}: {path}"
+        help_of = f"name of the {name} table: {path}"
         _add(named, {f"--{name}": ("NAME", help_of)}, default=default)
     schema = (
         "columns of the run, truth or exclude, as in truth=user:int,item:str,relevance:bool; "
@@ -476,36 +481,36 @@ _COMMANDS: dict[str, _Command] = {
         "RUN [RUN ...] [TRUTH] [options]",
         "run.csv truth.csv",
         "The exit code is 0 if no rule is broken; otherwise it is 2, and one line on standard "
-        "error names the rule and a row. With -m, errors of evaluate count, too.",
+        "error names the rule and a row. With -m, errors of evaluate count as well.",
     ),
     "health": _Command(
         "count what is in the tables and what is wrong with them",
         _add_health,
         "RUN [RUN ...] [TRUTH] [options]",
         "run.csv truth.csv",
-        "The table leaves out what is not found; --details, --json and --out have all counts.",
+        "The table leaves out counts of 0; --details, --json and --out have all counts.",
     ),
     "explain": _Command(
         "find the conventions that give a number",
         _add_explain,
         "NUMBER [NUMBER ...] RUN [TRUTH] -m LABEL [options]",
         "0.3812 run.csv truth.csv -m ndcg@10",
-        "Conventions are your own, the options here, but for what words says. Zeros at the end "
-        "of a number count: 0.38 is any value from 0.375 to 0.385, 0.3800 is not.",
+        "Your conventions are the options here; words says how others depart from them. Zeros at "
+        "the end of a number count: 0.38 is any value from 0.375 to 0.385, but 0.3800 is not.",
     ),
     "compare": _Command(
         "compare runs: differences, intervals and tests",
         _add_compare,
         "RUN [RUN ...] TRUTH [-m LABEL ...] [options]",
         "old.csv new.csv truth.csv -m ndcg@10 map",
-        "A single run with a column model, or that of --by, is one table of several systems.",
+        "A single run with a column model, or one named by --model, has several systems.",
     ),
     "differences": _Command(
         "list each user's difference, the greatest loss first",
         _add_differences,
         "RUN [RUN ...] TRUTH [-m LABEL] [options]",
         "old.csv new.csv truth.csv -m ndcg@10 --n 20",
-        "share is the part of a user in the sum of all differences, by weight.",
+        "share is the user's weighted difference, divided by the sum over all users.",
     ),
     "gate": _Command(
         "decide whether systems pass, by the exit code",
@@ -521,25 +526,25 @@ _COMMANDS: dict[str, _Command] = {
         _add_sql,
         "-m LABEL [--run NAME] [--truth NAME] [options]",
         "-m ndcg@10 --run recs --truth clicks --dialect bigquery",
-        "The text is one SELECT, and nothing is read. The comment above it tells what it assumes "
-        "of the tables; --check writes the query that looks for rows that break this.",
+        "The text is one SELECT; no table is read. The comment above it lists its assumptions "
+        "about the tables; --check writes the query that looks for rows that break them.",
     ),
     "report": _Command(
         "write a page with the verdict, charts, lists and data",
         _add_report,
         "RUN [RUN ...] TRUTH -o FILE [-m LABEL ...] [options]",
         "old.csv new.csv truth.csv -o report.html",
-        "The page is one file, which needs no network. Its verdict is printed.",
+        "The page is one file that needs no network. The command prints its verdict.",
     ),
     "run": _Command(
-        "run what a configuration file describes",
+        "run the calls of a configuration file",
         _add_run,
         "FILE.toml [--dry]",
         "nightly.toml",
-        "The file is TOML. It evaluates, gates if it has gates, or compares if it has a baseline, "
-        "and writes a report. Its keys are options as Python has them, such as relevant_at; run is "
-        "a file, a list, or a table of names and files; each of [[gates]] has metrics, and margin, "
-        "at_least or at_most. Relative paths start at the folder of the file.",
+        "The file is TOML. The command evaluates; with gates it gates, with a baseline it "
+        "compares; and it can write a report. Keys are named as in Python, such as relevant_at. "
+        "run is a file, a list, or a table of names and files. Each of [[gates]] has metrics, and "
+        "margin, at_least or at_most. Relative paths start at the folder of the file.",
     ),
 }
 
@@ -735,13 +740,17 @@ def _add_files(
     meanings = {**side_tables.INPUT_MEANINGS, "human": _HUMAN}
     beside = ask.add_argument_group("further tables")
     _add(beside, {f"--{name}": ("FILE", meanings[name]) for name in beside_names})
-    columns = ask.add_argument_group("columns", "Names of columns, first those of all files.")
+    columns = ask.add_argument_group(
+        "columns", "Names of columns. The first ones apply to all files."
+    )
     for role in keywords.ROLES[1:]:  # the model is among the rows
         _add_role(columns, role, _TEXTS[role])
     for role in ("truth_user", "truth_item"):
         _add_role(columns, role.replace("_", "-"), _TEXTS[role])
     _add_role(
-        columns, "truth-relevance", "the grade in the truth, if runs have a column of its name"
+        columns,
+        "truth-relevance",
+        "the grade in the truth, if the runs have a column with this name",
     )
     formats = ask.add_argument_group("formats", _FILES)
     choices = ("auto", *files.FORMATS)
