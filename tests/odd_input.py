@@ -846,9 +846,9 @@ def cases() -> dict[str, list[Case]]:
                 "average='pooled' of a metric that is no ratio of sums",
                 RUN,
                 TRUTH,
-                "metric 'rr' is not declared as a numerator over a denominator, of which "
-                "average='pooled' adds up both: precision, recall, f1, e(beta=1), r_precision are; "
-                "take average='users' for the others, in a call of their own",
+                "metric 'rr' is not declared as a ratio of two sums, which average='pooled' "
+                "needs: precision, recall, f1, e(beta=1), r_precision are; use average='users' for "
+                "the others, in another call",
                 ("recall@2", "rr"),
                 options={"average": "pooled"},
             ),
@@ -856,7 +856,7 @@ def cases() -> dict[str, list[Case]]:
                 "average='pooled' beside a column pooled",
                 RUN.with_columns(pooled=1),
                 TRUTH,
-                "run: average='pooled' could mean its column: rename the column",
+                "run: average='pooled' could mean the column 'pooled': rename it",
                 ("recall@2",),
                 options={"average": "pooled"},
             ),
@@ -1324,7 +1324,7 @@ def doors() -> list[Refusal]:
         Refusal(
             "with_rank(ties='pessimistic') of a run without truth=",
             lambda: rf.with_rank(SCORED, ties="pessimistic"),
-            "run: no grades, by which ties='pessimistic' orders equal scores: pass truth=, or name its column of grades "
+            "run: no grades, but ties='pessimistic' orders equal scores by them: pass truth=, or name its column of grades "
             "in relevance=",
         ),
         Refusal(
@@ -1466,12 +1466,12 @@ def doors() -> list[Refusal]:
         Refusal(
             "err@2, chance=True",
             lambda: rf.evaluate(RUN, "err@2", truth=TRUTH, chance=True),
-            "chance=True: metric 'err@2' has none: it reads 'rank', which has no exact expectation in random order: leave it out",
+            "chance=True: metric 'err@2' has no chance: it reads 'rank', which has no exact expectation in random order: leave it out",
         ),
         Refusal(
             "num_retrieved, chance=True",
             lambda: rf.evaluate(RUN, "num_retrieved", truth=TRUTH, chance=True),
-            "chance=True: metric 'num_retrieved' has none: it is not declared whether higher or lower is better: leave it out",
+            "chance=True: metric 'num_retrieved' has no chance: it is not declared whether higher or lower is better: leave it out",
         ),
         Refusal(
             "baselines with a user of text, and integers in the history",

@@ -391,7 +391,7 @@ def test_borda_ranks_are_those_of_mteb():
             {"average": "pooled", "metrics": ["ndcg@5"]},
             "precision, recall, f1, e(beta=1), r_precision are",
         ),
-        ({"average": "pooled", "metrics": ["gmap"]}, "is not declared as a numerator"),
+        ({"average": "pooled", "metrics": ["gmap"]}, "is not declared as a ratio"),
         (
             {"average": "dataset", "metrics": ["gmap"]},
             "a geometric mean does not support average='dataset'",
@@ -412,7 +412,7 @@ def test_refused_averages_of_evaluate(options, says):
 
 
 def test_column_that_is_called_pooled_is_renamed():
-    with pytest.raises(rf.RankingDataError, match="rename the column"):
+    with pytest.raises(rf.RankingDataError, match="'pooled': rename it"):
         rf.evaluate(
             RUN.with_columns(pooled=1), "recall@5", truth=TRUTH, by="dataset", average="pooled"
         )

@@ -129,7 +129,7 @@ REFUSALS = [
     (lambda: rf.evaluate(SCORES, "rr", truth={"m": GRADES}), "truth: the dict has dicts of users"),
     (lambda: rf.evaluate(SCORES, "rr", truth={"m": RAG}), "truth: the dict has polars DataFrame"),
     (lambda: rf.evaluate(LISTS, "rr", truth=GRADES, exclude={"q": {"a"}}), "rf.from_grades makes"),
-    (lambda: rf.from_scores(SCORES, k=3), "k= is of a matrix: leave it out of a dict"),
+    (lambda: rf.from_scores(SCORES, k=3), "k= is for a matrix: leave it out for a dict"),
     (lambda: rf.from_lists(LISTS, score="s"), "leave out all but user=, item="),
     (lambda: rf.evaluate({"q": ["a", 1]}, "rr", truth=GRADES), "items int, str: each needs one"),
     (lambda: rf.evaluate(LISTS | {1: ["a"]}, "rr", truth=GRADES), "users are int, str and items"),

@@ -529,7 +529,7 @@ def test_facts_are_asked_for_where_they_are_needed(verb):
         TypeError, match=r"facts are what rf.parts.facts or rf.parts.merge returned"
     ):
         verb(RUN, "rr", truth=TRUTH, by="model", facts=3)
-    with pytest.raises(ValueError, match=r"facts= are of the columns \[\], and this call has"):
+    with pytest.raises(ValueError, match=r"facts= were made for the columns \[\], but the truth"):
         verb(RUN, "rr", truth=TRUTH, by="model", facts=rf.parts.facts(A, truth=TRUTH))
 
 

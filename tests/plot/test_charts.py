@@ -1193,11 +1193,11 @@ TREND = {
     "no mean of 'map'": (lambda log: log, "map"),
     "no column 'users'": (lambda log: log.drop("users"), "rr"),
     "two rows of 'rr' at day=datetime.date(2024, 1, 1)": (lambda log: pl.concat([log, log]), "rr"),
-    "log: the time is null: leave the row out, or repair it. Offending row: ": (
+    "log: the time is null: drop the row, or fix it. Offending row: ": (
         lambda log: log.with_columns(day=pl.when(pl.col("mean") > 0).then("day")),
         "rr",
     ),
-    "log: the mean is NaN: leave the row out, or repair it. Offending row: ": (
+    "log: the mean is NaN: drop the row, or fix it. Offending row: ": (
         lambda log: log.with_columns(mean=pl.col("mean") / pl.col("mean")),
         "rr",
     ),

@@ -134,7 +134,7 @@ def test_verdict_says_where_missing_lists_turn_the_answer(report):
     change = f"falls from {before} to {after}, by {abs(100 * whole['relative']):.0f}%; "
     assert sentence.startswith(f"ndcg@5 {change}95% interval −")
     there = report.tables["comparison served"].row(0, named=True)
-    (served,) = [line for line in rest if "Another answer" in line]
+    (served,) = [line for line in rest if "The answer differs" in line]
     title = "23 users are too few to tell new from old"
     change = f"{100 * there['relative']:+.0f}".replace("-", "−")
     assert served.endswith(f"a list from both: {title} ({change}%).")

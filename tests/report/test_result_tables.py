@@ -392,9 +392,9 @@ def test_bad_parameters_raise(options, message):
     [
         (["rr"], "headers=['rr'] is not a dict: pass the name of each metric, as in headers={"),
         ("MRR", "headers='MRR' is not a dict"),
-        ({"rr": "hit@1"}, "headers call two columns 'hit@1', 'rr' and 'hit@1': give each"),
-        ({"rr": "x", "hit@1": "x"}, "headers call two columns 'x', 'rr' and 'hit@1'"),
-        ({"rr": "model"}, "headers call two columns 'model', 'model' and 'rr'"),
+        ({"rr": "hit@1"}, "headers: 'rr' and 'hit@1' are both called 'hit@1': give each"),
+        ({"rr": "x", "hit@1": "x"}, "headers: 'rr' and 'hit@1' are both called 'x'"),
+        ({"rr": "model"}, "headers: 'model' and 'rr' are both called 'model'"),
         ({"rr": 3}, "headers: 3 of 'rr' is not text: write it as '3'"),
         ({"rr": None}, "headers: None of 'rr' is not text"),
     ],

@@ -156,7 +156,7 @@ def test_command(kind, ties, tmp_path, capsys):
     if kind == "two files":
         assert main(["evaluate", paths[0], "-m", "num_ret", "--ties", ties]) == 2
         said = capsys.readouterr().err
-        assert f"run: no grades, by which --ties {ties} orders equal scores: name the" in said
+        assert f"run: no grades, but --ties {ties} orders equal scores by them: name the" in said
 
 
 OWN_RULES = {
@@ -164,8 +164,8 @@ OWN_RULES = {
         RUN,
         None,
         {},
-        "run: no grades, by which ties='pessimistic' orders equal scores: pass truth=, or name its "
-        "column of grades in relevance=",
+        "run: no grades, but ties='pessimistic' orders equal scores by them: pass truth=, or name "
+        "its column of grades in relevance=",
     ),
     "a truth that nobody reads": (
         RUN,

@@ -107,7 +107,7 @@ def of_users(
         return pairs
     for table in joined.tables.both if joined else ():
         if "pooled" in table.schema:
-            msg = f"{table.name}: {average} could mean its column: rename the column"
+            msg = f"{table.name}: {average} could mean the column 'pooled': rename it"
             raise RankingDataError(msg)
     for metric in requested:
         if metric.over_users.aggregate == "sum":

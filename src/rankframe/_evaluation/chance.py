@@ -24,9 +24,8 @@ from rankframe.errors import Problem, option
 def check(metric: RequestedMetric, tables: Tables) -> None:
     """Check that a metric has an expectation in random order, and that the best order is known."""
     if why := why_none(metric, tables):
-        msg = (
-            f"{option('chance', value=True)}: metric {metric.name!r} has none: {why}: leave it out"
-        )
+        of = option("chance", value=True)
+        msg = f"{of}: metric {metric.name!r} has no chance: {why}: leave it out"
         raise ValueError(Problem(msg))
 
 

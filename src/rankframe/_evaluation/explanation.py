@@ -598,7 +598,7 @@ def _sentence(
     own = ", ".join(map(_own, grids, printed))
     yours_is = f"Yours ({own}): {_words(grids, yours, theirs)}{_more_users(grids, row)}."
     if not classes.fits:
-        away = f"{row['difference']:,.0f} values are others" if of_users else ""
+        away = f"{row['difference']:,.0f} values differ" if of_users else ""
         away = away or f"{abs(row['difference']):.2g} away"
         nearest = f"the nearest ({away}): {words}{_tools(row)}."
         nearest += f" {yours_is}" if row["departures"] else ""

@@ -83,8 +83,8 @@ def name_truth(
                 has = ", ".join(map(repr, left))
                 msg = f"truth: no column {old!r}, but truth_{role}={old!r}: it has {has}"
                 if old in left:
-                    msg = f"truth: truth_{role}={old!r} takes the name {new!r}, which is a column"
-                    msg += f" of it already: pass truth.drop({new!r})"
+                    msg = f"truth: truth_{role}={old!r} becomes {new!r}, and the truth already has "
+                    msg += f"this column: pass truth.drop({new!r})"
                 raise RankingDataError(msg)
         change.update(zip(olds, news, strict=True))
     return change

@@ -218,7 +218,7 @@ def _check_dict(function: str, of_matrix: Mapping[str, object]) -> None:
     for name, value in of_matrix.items():
         if value is not None:
             msg = (
-                f"{function}: {name}= is of a matrix: leave it out of a dict; its keys are the ids"
+                f"{function}: {name}= is for a matrix: leave it out for a dict, whose keys are ids"
             )
             raise ValueError(msg)
 

@@ -140,8 +140,8 @@ def rule_of_scores(column: str, name: str, number: pl.Expr) -> rules.Rule:
     turned = name.lower() == _DISTANCE
     cure = "" if turned else f", or call them {_DISTANCE!r} if less is better"
     text = (
-        f"the numbers {name!r} of a list do not {'ascend' if turned else 'descend'}, but the order "
-        f"of a list is its rank: sort the list, best first{cure}"
+        f"the values of {name!r} in a list do not {'ascend' if turned else 'descend'}, but the "
+        f"order of a list is its rank: sort the list, best first{cure}"
     )
     return rules.Rule(_FRAME, column, text, values.list.any().fill_null(value=False))
 

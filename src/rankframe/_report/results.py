@@ -350,8 +350,8 @@ def _read_headers(headers: Mapping[str, str] | None, values: Values) -> dict[str
             msg = f"headers: {header!r} of {name!r} is not text: write it as {str(header)!r}"
             raise TypeError(msg)
         if header in columns:
-            msg = f"headers call two columns {header!r}, {columns[header]!r} and {name!r}: "
-            raise ValueError(msg + "give each a name of its own")
+            msg = f"headers: {columns[header]!r} and {name!r} are both called {header!r}: "
+            raise ValueError(msg + "give each its own name")
         columns[header] = name
     return {name: header for header, name in columns.items() if name in named}
 

@@ -503,9 +503,9 @@ def divisor_of(metric: RequestedMetric, *, tied: bool) -> Divisor:
     if call is None or call.entry.divisor is None:
         names = ", ".join(entry.plain for entry in every_entry() if entry.divisor)
         msg = (
-            f"metric {metric.name!r} is not declared as a numerator over a denominator, of which "
-            f"{option('average', 'pooled')} adds up both: {names} are; take "
-            f"{option('average', 'users')} for the others, in a call of their own"
+            f"metric {metric.name!r} is not declared as a ratio of two sums, which "
+            f"{option('average', 'pooled')} needs: {names} are; use {option('average', 'users')} "
+            f"for the others, in another call"
         )
         raise ValueError(Problem(msg))
     with _tie_mode() if tied else contextlib.nullcontext():

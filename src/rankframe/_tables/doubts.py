@@ -42,8 +42,8 @@ def warn_of_equal_scores(run: Table) -> None:
     example = rules.format_row(worst.head(1).select(*system, run.user))
     errors.warn(
         f"{run.name}, column {run.score!r}: {first['equal'] / first['several']:.1%} of the lists "
-        f"of two or more items{of}{more} have the same score for all items, so that their order "
-        f"is that of ties: see that the scores were written. Example: {example}"
+        f"of two or more items{of}{more} have the same score for all items, so that ties decide "
+        f"their order: check that the scores were written. Example: {example}"
     )
 
 

@@ -308,7 +308,7 @@ def _read_graded(
                 "pass truth=, or name its column of grades in relevance=",
                 command="name the file of the truth last",
             )
-            msg = f"run: no grades, by which {option('ties', ties)} orders equal scores: {cure}"
+            msg = f"run: no grades, but {option('ties', ties)} orders equal scores by them: {cure}"
             raise RankingDataError(msg)
         table = readers.read("graded run", run, by, columns)
         return [replace(table, frame=table.frame.with_columns(_grade(table)))]

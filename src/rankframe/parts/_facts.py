@@ -137,8 +137,8 @@ def part_of(
     facts = checked(facts)
     if facts["by"] != lacking:
         msg = (
-            f"facts= are of the columns {facts['by']}, and this call has {lacking} that its truth "
-            "lacks: make the facts with the same by= and truth="
+            f"facts= were made for the columns {facts['by']}, but the truth of this call has no "
+            f"{lacking}: make the facts with the same by= and truth="
         )
         raise ValueError(msg)
     if not lacking:

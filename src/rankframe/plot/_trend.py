@@ -171,7 +171,7 @@ def _check_columns(rows: pl.DataFrame, time: str) -> None:
     for what, of_rows in wrong.items():
         if not (broken := rows.filter(of_rows)).is_empty():
             row = rules.format_row(broken.head(1))
-            msg = f"{_TABLE}: {what}: leave the row out, or repair it. Offending row: {row}"
+            msg = f"{_TABLE}: {what}: drop the row, or fix it. Offending row: {row}"
             raise RankingDataError(msg)
 
 
