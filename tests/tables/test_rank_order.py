@@ -225,6 +225,53 @@ def test_ranks_from_scores(users, scores, items, descending, ties):
     assert_equal(ranked, plain)
 
 
+#: beside plain scores, those that only 64 bits tell apart, and numbers that no float of 32 bits has
+CLOSE = [1.0, 1.0 + 2**-40, 1.0 - 2**-40, 1e300, 2e300, -1e300, 1e-300, 0.0, -0.0]
+TYPES = {"text": pl.String, "integers": pl.Int64, "categories": pl.Categorical}
+
+
+@st.composite
+def lists_of_models(draw):
+    """Rows of two models and two days, and the types of users and items."""
+    types = [draw(st.sampled_from(sorted(TYPES))) for _ in range(2)]
+    scores = st.sampled_from([*CLOSE, NAN, None])
+    ids = st.tuples(st.sampled_from("ab"), st.integers(1, 2), st.integers(1, 3), st.integers(-9, 9))
+    rows = draw(st.lists(st.tuples(ids, scores), min_size=1, max_size=40, unique_by=lambda r: r[0]))
+    return types, [(*ids, score) for ids, score in rows]
+
+
+def by_python(rows, types, keys):
+    """Rank each list by itself: by score, then by item, both descending."""
+    key = (lambda item: item) if types[1] == "integers" else str
+    lists = {}
+    for row in rows:
+        if row[-1] is not None and row[-1] == row[-1]:
+            lists.setdefault(tuple(row[k] for k in keys), []).append(row)
+    ranks = {}
+    for rows_of_list in lists.values():
+        ordered = sorted(rows_of_list, key=lambda r: (r[-1], key(r[-2])), reverse=True)
+        ranks |= {row[:-1]: rank for rank, row in enumerate(ordered, 1)}
+    return [ranks.get(row[:-1]) for row in rows]
+
+
+@settings(max_examples=drawn(300))
+@given(lists_of_models(), st.sampled_from(["eager", "auto", "streaming", "in-memory"]))
+def test_ranks_are_those_of_plain_python(lists, engine):
+    types, rows = lists
+    names = ["model", "day", "user", "item", "score"]
+    run = pl.DataFrame(rows, schema=names, orient="row").cast({"score": pl.Float64})
+    for name, kind in zip(names[2:4], types, strict=True):
+        wanted = pl.col(name) if kind == "integers" else pl.col(name).cast(pl.String)
+        run = run.with_columns(wanted.cast(TYPES[kind]))
+    keys = ["model", "day"]
+    if engine == "eager":
+        ranked = rf.with_rank(run, by=keys)
+    else:
+        ranked = rf.with_rank(run.lazy(), by=keys).collect(engine=engine)
+    assert ranked.drop("rank").equals(run)
+    assert ranked["rank"].to_list() == by_python(rows, types, [0, 1, 2])
+
+
 @pytest.mark.parametrize("single_precision", [True, False])
 def test_ranks_on_the_way(single_precision):
     values = [1.0, 1.0 + 2**-40, 0.5, None, NAN]

