@@ -3,6 +3,7 @@
 import hashlib
 import json
 import multiprocessing
+import os
 import pickle
 import subprocess
 import sys
@@ -144,6 +145,32 @@ def test_processes_forked_before_polars_is_used(polars, request):
     for row in json.loads(rows):
         assert row == pytest.approx(expected, rel=1e-12)
     assert codes == "[0, 0]"
+
+
+_PANDAS = """
+import os
+os.environ["POLARS_MAX_THREADS"] = "1"
+from concurrent.futures import ThreadPoolExecutor
+import rankframe as rf
+from test_concurrency import tables
+run, truth = (frame.to_pandas() for frame in tables(20))
+facts = rf.parts.facts(run, truth=truth)
+def sums(part):
+    return rf.parts.sums(run, "ndcg@10", "map", truth=truth, facts=facts, part=str(part))
+with ThreadPoolExecutor(2) as threads:
+    print(len(list(threads.map(sums, range(100)))))
+"""
+
+
+def test_threads_with_pandas_frames_do_not_wait_for_each_other(request):
+    pytest.importorskip("pandas")
+    command = [sys.executable, "-c", _PANDAS]  # with one thread of Polars, an earlier version hung
+    paths = os.pathsep.join([str(request.path.parent), *sys.path])
+    environment = os.environ | {"PYTHONPATH": paths}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=60, env=environment
+    )
+    assert done.stdout == "100\n"
 
 
 def test_errors_pass_between_processes():

@@ -1,6 +1,7 @@
 """Turn any frame into a LazyFrame, and a result into the caller's kind of frame."""
 
 import functools
+import importlib
 import inspect
 import math
 import os
@@ -259,7 +260,7 @@ def to_caller_type(
     if not _is_pandas(like):
         return cast("FrameT", frame)
     if not new_columns:
-        converted = _narrowed(frame).to_pandas()
+        converted = _to_pandas(_narrowed(frame))
         if (order := order_of(frame)) is not None:
             note_order(converted, order[0], [*order[1].categories])
         return cast("FrameT", converted)
@@ -446,6 +447,17 @@ def _narrowed(frame: pl.DataFrame) -> pl.DataFrame:
             small = isinstance(least, int) and least < 0
             frame = frame.with_columns(pl.col(name).cast(pl.Int64 if small else pl.UInt64))
     return frame
+
+
+def _to_pandas(frame: pl.DataFrame) -> "pd.DataFrame":
+    """Convert column by column.
+
+    To convert a frame, Polars waits for its threads, and keeps Python's lock. A thread that checks
+    the rows of another call waits for this lock: two calls would wait for ever.
+    """
+    pa: Any = importlib.import_module("pyarrow")
+    table = pa.table([column.to_arrow() for column in frame], names=frame.columns)
+    return cast("pd.DataFrame", table.to_pandas(date_as_object=False))
 
 
 def _levels(frame: "pd.DataFrame") -> list[str]:
