@@ -249,9 +249,9 @@ def compare(
     in every run of both systems. A user whose list is missing from a run scores 0 there, as
     everywhere. For a system with a single run, s² − r is pooled from the runs of all systems; if no
     system has several, the test is of users alone. ``note`` says so. Few runs tell little of their
-    variance: 2 runs beside a single one reject in 11% of simulations without a true difference,
-    where 5% were right. R. L. Brennan, *Generalizability Theory*, 2001; F. E. Satterthwaite,
-    *Biometrics Bulletin* 2, 1946.
+    variance: 2 runs against a single one reject in 11% of simulations without a true difference,
+    instead of 5%. R. L. Brennan, *Generalizability Theory*, 2001; F. E. Satterthwaite, *Biometrics
+    Bulletin* 2, 1946.
 
     Examples
     --------

@@ -170,18 +170,17 @@ def gate(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and system, and one per floor: the system (in the column of the
         model, if there is one), segments…, ``metric``, with a baseline ``baseline``; ``users``,
-        ``num_left_out`` and ``note`` as in ``compare`` (of a floor, users with a value and without
-        one, whom ``note`` names from 5% on, and else ``note`` as in ``summarize``); with ``human``
-        also ``users_human`` and ``correction``;
-        ``note`` of a system that fails against the baseline begins with up to three users who lost
-        most; with a baseline ``margin`` and ``difference``, with floors ``mean``, ``at_least`` and
-        ``at_most``; the
-        interval ``ci_low`` to ``ci_high`` of the difference or, with ``interval``, the mean;
-        ``passed`` (Boolean, never null), and ``why``, which begins with "worse", "not worse",
-        "undecided", "no interval", "cannot be judged", or for a floor "too low", "high enough",
-        "too high" or "low enough", and says what decided. With ``primary``, ``why`` of a decision
-        begins with "ship", "hold", "stop" or "cannot be judged", and names the metric that decides;
-        ``passed`` is true for "ship" alone.
+        ``num_left_out`` and ``note`` as in ``compare`` (for a floor, the users with and without a
+        value; ``note`` reports the latter from 5% on, and is otherwise that of ``summarize``); with
+        ``human`` also ``users_human`` and ``correction``; ``note`` of a system that fails against
+        the baseline begins with up to three users who lost most; with a baseline ``margin`` and
+        ``difference``, with floors ``mean``, ``at_least`` and ``at_most``; the interval ``ci_low``
+        to ``ci_high`` of the difference or, with ``interval``, the mean; ``passed`` (Boolean, never
+        null), and ``why``, which begins with "worse", "not worse", "undecided", "no interval",
+        "cannot be judged", or for a floor "too low", "high enough", "too high" or "low enough", and
+        says what decided. With ``primary``, ``why`` of a decision begins with "ship", "hold",
+        "stop" or "cannot be judged", and names the metric that decides; ``passed`` is true for
+        "ship" alone.
 
     Raises
     ------
@@ -215,7 +214,7 @@ def gate(
     better and no guardrail is worse by its margin or more; else "hold". The primary metric is
     tested at 1 − confidence, each guardrail one-sided at half of it. As all must hold, no
     correction for several metrics is needed. Several systems or segments are not corrected either:
-    each is decided by itself.
+    each has its own decision.
 
     A margin of ``"1%"`` is tested as in ``compare``; the column ``margin`` has the share of the
     baseline's mean. Without a test, as with no users or a single one, a system fails, even in a

@@ -62,7 +62,8 @@ def judges(
     judgments
         One row per judge, user and item: user, item, relevance and the column ``judge``; or a dict
         of the truths by judge, such as ``{"human": labels, "llm": answers}``, in which a column
-        that a truth lacks is null. A LazyFrame is computed at the call, and the result is lazy.
+        that is missing from a truth is null. A LazyFrame is computed at the call, and the result is
+        lazy.
     systems
         The runs that are judged: a table with the column ``model``, or a dict of runs by name.
         Without them, only the grades are compared.
@@ -115,7 +116,7 @@ def judges(
         If a judge judged an item of a user twice, a grade is null, there are more than 101 grades,
         or a column is missing.
     ValueError
-        If there is no such baseline, or only one of systems and metrics.
+        If the baseline is not a judge, or only one of systems and metrics is passed.
 
     Notes
     -----

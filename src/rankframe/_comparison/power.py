@@ -107,8 +107,8 @@ def power(
         The accepted loss of a planned ``gate``, as it takes it, in place of ``difference``:
         ``passes`` says how often a system that equals the baseline would pass.
     comparisons
-        The number of comparisons m of which the test is one, such as 4 systems · 5 metrics: its
-        level is α / m, so after Holm's correction the power is at least that.
+        The number m of comparisons that are corrected together, such as 4 systems · 5 metrics: the
+        level of the test is α / m, so after Holm's correction the power is at least that.
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
@@ -120,19 +120,18 @@ def power(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and pair: the system (in the column of the model), segments…,
-        ``metric``, ``baseline``, ``users`` (for whom both values are defined),
-        ``baseline_mean``, ``note``, which explains why a number is null, ``std`` (σ),
-        ``target`` (the difference to detect, on the scale of the metric), ``detectable`` (the
-        smallest true difference that these users detect with this power) and ``needed`` (the least
-        number of users that detect the target with it). With ``margin``, ``target`` is the margin,
-        ``passes`` (Float64, before ``needed``) the share of equal systems that pass ``gate`` with
-        ``undecided="fail"``, and ``needed`` the users with whom this share is ``power``; both are
-        null, and ``note`` says so, where no user gains or none loses.
-        With ``human``, also ``users_human`` (Int64, users with human labels and both values) and,
-        last, ``needed_human`` (Int64): the least number of these users whose human labels detect
-        the target, beside the judge's of all; null, with a note, if those of all do not. Then
-        ``needed`` has users of whom as large a share has human labels, and ``std`` is that of
-        differences by humans.
+        ``metric``, ``baseline``, ``users`` (for whom both values are defined), ``baseline_mean``,
+        ``note``, which explains why a number is null, ``std`` (σ), ``target`` (the difference to
+        detect, on the scale of the metric), ``detectable`` (the smallest true difference that these
+        users detect with this power) and ``needed`` (the least number of users that detect the
+        target with it). With ``margin``, ``target`` is the margin, ``passes`` (Float64, before
+        ``needed``) the share of equal systems that pass ``gate`` with ``undecided="fail"``, and
+        ``needed`` the users with whom this share is ``power``; both are null, and ``note`` says so,
+        where no user gains or none loses. With ``human``, also ``users_human`` (Int64, users with
+        human labels and both values) and, last, ``needed_human`` (Int64): the least number of these
+        users whose human labels detect the target, together with the judge's labels of all; null,
+        with a note, if human labels of all do not. Then ``needed`` assumes the same share of users
+        with human labels, and ``std`` is that of differences by humans.
 
     Raises
     ------

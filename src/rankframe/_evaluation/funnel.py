@@ -86,12 +86,12 @@ def funnel(
     Notes
     -----
     The ideal order has the highest grade first, and equal grades in the order of the list. An item
-    takes the rank of another, so gaps in the ranks stay. Of a metric without a cut-off, such as
+    takes the rank of another, so gaps in the ranks stay. For a metric without a cut-off, such as
     ``"map"``, ``"top"`` has all items of the list, and only sources add to it in ``"candidates"``.
     A source that has nothing for these users has a recall of 0. ``"truth"`` is 1 for nDCG, and less
     for precision@10 if a user has fewer than 10 relevant items. Values rise from stage to stage, or
-    fall if lower is better; but not always those of ``auc`` and ``mean_hit_rank``, which are of
-    retrieved items.
+    fall if lower is better. This does not always hold for ``auc`` and ``mean_hit_rank``, which read
+    only retrieved items.
 
     Examples
     --------

@@ -96,7 +96,7 @@ def to_judge(
 
     Notes
     -----
-    Only the users drawn at random stand for all users with a list: keep them with
+    Only the users drawn at random represent all users with a list: keep them with
     ``human.filter(pl.col("drawn") == "random")`` before they are ``human=``, and pass
     ``users="both"`` where users have no list. Chosen labels extend the truth where it matters most,
     and are not a sample. Users who are judged down to k are not drawn again, so draw before you

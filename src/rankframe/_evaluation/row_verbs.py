@@ -50,8 +50,8 @@ def rows(
     Parameters
     ----------
     frame
-        A judged table, or a run with its ``truth``; or the lists of a run, of which nothing is
-        judged; or a dict of these by name, as ``runs.stack`` takes it.
+        A judged table, or a run with its ``truth``; or the lists of a run without judgments; or a
+        dict of these by name, as ``runs.stack`` takes it.
     *metrics
         Metrics that you will compute from the rows, such as ``"novelty@10"``: columns that they
         read are derived in addition, or joined from ``items``. With a metric that reads ``judged``,
@@ -362,12 +362,12 @@ def check(
 
     Notes
     -----
-    Every call checks types, ranks, scores, relevances and null ids on every row, and duplicates
-    and shared ranks on the relevant rows, or on all rows if the metric counts rows or judgments
+    Every call checks types, ranks, scores, relevances and null ids on every row, and duplicates and
+    shared ranks on the relevant rows, or on all rows if the metric counts rows or judgments
     (duplicates also if ranks come from scores). Otherwise only ``check`` detects a duplicate among
     irrelevant items, an irrelevant item that shares its rank, one of several groups in which no
-    user is in both tables, that run and truth have no item in common, and an item that the
-    catalogue lacks, which counts in no share.
+    user is in both tables, that run and truth have no item in common, and an item that is missing
+    from the catalogue, which counts in no share.
 
     With ``items``, ``history`` or ``exclude``, a run needs no truth.
 

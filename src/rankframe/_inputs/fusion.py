@@ -103,9 +103,9 @@ def fuse(
     Raises
     ------
     RankingDataError
-        If a method reads scores that the run lacks.
+        If a method needs scores and the run has none.
     ValueError
-        If ``weights`` lacks a system.
+        If ``weights`` misses a system.
 
     Notes
     -----

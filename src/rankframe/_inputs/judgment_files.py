@@ -49,7 +49,8 @@ def read_judgments(path: str | Path) -> pl.DataFrame:
     Raises
     ------
     RankingDataError
-        If the file has another shape, lacks a field, or rates one ``_id`` of several indices.
+        If the file has another shape, a field is missing, or it rates one ``_id`` of several
+        indices.
 
     Examples
     --------

@@ -221,10 +221,10 @@ def report(
         A line below the title, such as the author and the date. The page has no date of its own,
         since the same input makes the same bytes.
     nouns
-        What the page calls users and items, such as ``("query", "document")``. By default, these
-        are query if the column of users is ``query``, ``query_id`` or ``qid``, session if it begins
-        with ``session``, and document or passage if that of items begins with ``doc`` or
-        ``passage``.
+        What the page calls users and items, such as ``("query", "document")``. By default, a user
+        is called query if the column is ``query``, ``query_id`` or ``qid``, and session if it
+        begins with ``session``; an item is called document or passage if its column begins with
+        ``doc`` or ``passage``.
     queries
         The texts of the queries (or of other users), one row per query: a column ``title``,
         ``name``, ``text`` or ``query``, or else another column of text, is shown and searched.

@@ -140,7 +140,7 @@ def table(
         The systems in the caller's order, the baseline first; ↑ and ↓ are the better directions of
         the metrics. A LazyFrame is computed at once. ``.as_markdown()`` and ``.as_latex()`` convert
         it, notebooks show it as HTML, and ``print`` writes text, with • for bold and ◦ for
-        underlined. ``.note`` is what stands below it: the test and its correction, the number of
+        underlined. ``.note`` is the text below it: the test and its correction, the number of
         users, the effective number with ``weights``, the number of clusters with ``cluster``, the
         systems without a list for at least 5% of the users, and a line per metric of other notes of
         ``compare``, with a * at their cells; if there is a system ``popular`` (``runs.baselines``),
@@ -150,7 +150,7 @@ def table(
         per system and metric: the system, segments…, ``metric``, ``users``, ``mean``, ``ci_low``
         and ``ci_high`` (null without ``interval``), ``p_adjusted``, ``higher_is_better`` (null for
         a metric without a direction), ``best``, ``better`` and ``worse``, which are true for means
-        marked † and ‡, ``letters`` (null without the option) and ``note``. Of several systems,
+        marked † and ‡, ``letters`` (null without the option) and ``note``. With several systems,
         ``average`` of a column adds ``borda`` (Int64, null for a metric without a direction): the
         rank by Borda's count, 1 for the best, as in MTEB. In each group, a system gets a point for
         each system with a lower mean or without a mean, and ½ for each other system with the same

@@ -26,7 +26,7 @@ INPUTS: tuple[InputName, ...] = get_args(InputName)
 
 Unjudged: TypeAlias = Literal["miss", "drop", "bounds"]
 
-#: What becomes of an item that comes several times in one list.
+#: What happens if a list has an item several times.
 Duplicates: TypeAlias = Literal["error", "first", "occupy"]
 
 #: What statistics count: users without a list, and, for gates, users with a hit.

@@ -136,9 +136,9 @@ def with_rank(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, score. A null or NaN score means that the
-        item was not retrieved. Or a dict of runs by name, as ``runs.stack`` takes it. A DataFrame
-        with grades may lack the items: its rows are its items.
+        One row per item of each list: user, item, score. A null or NaN score means that the item
+        was not retrieved. Or a dict of runs by name, as ``runs.stack`` takes it. A DataFrame with
+        grades needs no column of items: its rows are its items.
     by
         Columns of segments, such as country, fold or day.
     descending

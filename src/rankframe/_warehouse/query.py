@@ -73,9 +73,9 @@ def sql(
         The columns of metrics: ``"label"``, or ``"snake"``, such as ndcg_at_10, which is the
         default in BigQuery, where a name cannot have an @.
     schema
-        The columns of the tables by ``"run"``, ``"truth"`` and ``"exclude"``: a frame, of which
-        only the types count, a schema, or a dict of types. By default the run has its keys, item
-        and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
+        The columns of the tables by ``"run"``, ``"truth"`` and ``"exclude"``: a frame (only its
+        types count), a schema, or a dict of types. By default the run has its keys, item and rank,
+        and the truth user, item and a relevance, a number, without the columns of ``by``.
     users
         Which users count: ``"truth"``, those with a relevant item (a user missing from the run
         scores 0); ``"judged"``, those with any row in the truth; ``"both"``, those in run and

@@ -366,8 +366,8 @@ def all_at(k: int | None = None) -> pl.Expr:
 
     Notes
     -----
-    It is 1 where ``recall@k`` is 1. For groups of evidence, of which one item each is enough, the
-    truth has a column ``subtopic``, and ``subtopic_recall@k`` is 1. It is ``recall_all`` of
+    It is 1 where ``recall@k`` is 1. If one item of each group of evidence is enough, give the truth
+    a column ``subtopic``: then ``subtopic_recall@k`` is 1. ``all@k`` is ``recall_all`` of
     LongMemEval (D. Wu et al., *ICLR* 2025).
 
     Examples

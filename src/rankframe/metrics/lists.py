@@ -67,7 +67,8 @@ def popularity_at(
         Cut-off; None means the whole list.
     out_of
         None = the number of users who had the item; or their share of all ``"users"`` of the
-        history; or the share of its rows of all ``"rows"``. A repeated row is no second user.
+        history; or the share of its rows of all ``"rows"``. A repeated row does not count as a
+        second user.
     divide_by
         ``"returned"`` = the number of items at rank ≤ k, or ``"k"``: missing ones count as 0.
 
@@ -512,9 +513,9 @@ def ild_at(
 
     Notes
     -----
-    Reads ``items=``. An item that it lacks, or whose value is null, is in no pair. An empty list or
-    a vector of zeros has cosine 0 with all others. Needs NumPy. Ziegler, McNee, Konstan and Lausen,
-    *WWW* 2005; RecTools has ``"hamming"``.
+    Reads ``items=``. An item that is missing from it, or has a null value, is in no pair. An empty
+    list or a vector of zeros has cosine 0 with all others. Needs NumPy. Ziegler, McNee, Konstan and
+    Lausen, *WWW* 2005; RecTools has ``"hamming"``.
 
     Examples
     --------

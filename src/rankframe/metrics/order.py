@@ -254,7 +254,7 @@ def mean_percentile_rank(*, collection: int) -> pl.Expr:
     """
     Mean percentile rank: Σ grade · (rank − 1) / (D − 1) / Σ grade; 0 is the top of the collection.
 
-    A relevant item outside the list has the mean place of the items that the list lacks, halfway
+    A relevant item outside the list has the mean place of the items outside the list, halfway
     between its end and that of the collection: an empty list and a random one have 0.5.
 
     Parameters

@@ -72,7 +72,7 @@ def at_k(
         are in ``chart.data``: ``panel``, ``system``, ``k``, ``users``, ``mean``, ``ci_low``,
         ``ci_high``, as in ``rf.stats.at_k``, with ``together`` also ``metric``. With a ``baseline``
         these are ``relative``, ``relative_low`` and ``relative_high`` of ``rf.compare``, and all
-        panels have one axis. Names stand at the ends of lines. If there are more than six systems,
+        panels have one axis. Names are at the ends of lines. If there are more than six systems,
         the best three at the last cut-off are colored, and no band is drawn.
 
     Raises

@@ -73,7 +73,7 @@ def scan_run(
         If the source is neither a path nor a file object open for reading in binary mode, or
         ``fields`` is not a list of names.
     ValueError
-        If ``fields`` lacks a role.
+        If ``fields`` misses a role.
     RankingDataError
         When the plan runs, or at the call if the call reads the source: if a line is not a line of
         a run (the error has its number), or the file cannot be decompressed. At the call: if a line
@@ -155,7 +155,7 @@ def scan_qrels(
         If the source is neither a path nor a file object open for reading in binary mode, or
         ``fields`` is not a list of names.
     ValueError
-        If ``fields`` lacks a role.
+        If ``fields`` misses a role.
     RankingDataError
         When the plan runs, or at the call if the call reads the source: if a line is not a line of
         qrels (the error has its number), or the file cannot be decompressed. At the call: if the
@@ -233,8 +233,8 @@ def write_run(
     tag
         Name of the run, one word.
     duplicates
-        What becomes of an item that comes several times in one list: ``"error"``; or its best place
-        counts, and the items below its other places move up, ``"first"``.
+        What happens if a list has an item several times. ``"error"`` raises an error. ``"first"``
+        keeps its best place, and the items below its other places move up.
     **columns
         ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
         have other names.
