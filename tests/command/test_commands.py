@@ -112,7 +112,7 @@ def test_the_demo_is_the_articles_example(capsys):
         "-----  -----  --------  --------  --------\n"
         "M1        10  0.368889  0.320381  1.000000\n"
         "M2        10  0.352222  0.121187  0.900000\n"
-        "M2 leaves one user of ten with nothing: MAP falls by 0.02 only, GMAP by 0.20.\n"
+        "M2 finds nothing for one user in ten: MAP falls by only 0.02, but GMAP by 0.20.\n"
     )
 
 

@@ -770,7 +770,7 @@ def _demo(_: argparse.Namespace) -> None:
     truth = truth.drop("rank")
     run = item_lists.from_lists(lists)
     text_tables.show(evaluation.evaluate(run, "map", "gmap", "hit@5", truth=truth, by="model"))
-    said = "M2 leaves one user of ten with nothing: MAP falls by 0.02 only, GMAP by 0.20."
+    said = "M2 finds nothing for one user in ten: MAP falls by only 0.02, but GMAP by 0.20."
     text_tables.print_lines([said])
 
 

@@ -787,7 +787,7 @@ def missed() -> pl.Expr:
 )
 def abstention_recall() -> pl.Expr:
     """
-    Abstention recall: of users without a relevant item, 1 without a list, else 0.
+    Abstention recall: 1 without a list, else 0, for users without a relevant item.
 
     Its mean over users is the share of the unanswerable questions that were left unanswered.
 
