@@ -129,5 +129,5 @@ def test_lists_without_a_truth_have_a_spread():
 
 def test_pooled_mean_without_a_form_is_refused():
     for call in (rf.evaluate, rf.stats.conventions):
-        with pytest.raises(ValueError, match="metric 'gmap' is not declared as a numerator"):
+        with pytest.raises(ValueError, match="metric 'gmap' is not declared as a ratio"):
             call(RUN, "gmap", truth=TRUTH, average="pooled")
