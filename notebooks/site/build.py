@@ -41,7 +41,8 @@ def main(folder: Path) -> int:
     for name, text in metric_pages.pages().items():
         pages.joinpath(name).write_text(text)
     index = pages / "index.md"
-    index.write_text(index.read_text().replace("CODE\n", first_code()))
+    for place, text in {"PICTURE\n": picture(), "CODE\n": first_code()}.items():
+        index.write_text(index.read_text().replace(place, text))
     for path in [*PICTURES, HERE / "site.css"]:
         shutil.copy(path, pages)
     live_report.live_report().save(pages / "report.html", static=True)
@@ -64,6 +65,14 @@ def main(folder: Path) -> int:
     reference.write_texts(pages, folder / "site")
     folder.joinpath("site", "llms.txt").write_text(reference.for_language_models(pages))
     return code
+
+
+def picture() -> str:
+    """Return the README's picture, on light and on dark, as a link to its report."""
+    found = re.search(r'alt="(.*?)"', (TOP / "README.md").read_text())
+    assert found
+    both = "".join(f"![{found[1]}](report-{on}.png#only-{on})" for on in ("light", "dark"))
+    return f"[{both}](report.html)\n"
 
 
 def first_code() -> str:
