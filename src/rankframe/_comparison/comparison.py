@@ -184,7 +184,8 @@ def compare(
         - ``relative_low``, ``relative_high``: Fieller's interval of ``relative``
         - ``p_value``: of ``test``, without ``correction``
         - ``effect_size``: mean / standard deviation of the differences (Cohen's d of paired data)
-        - ``higher``, ``equal``, ``lower``: the numbers of users whose value rose, stayed or fell
+        - ``higher``, ``equal``, ``lower``: the numbers of users whose value is higher, equal or
+          lower
         - ``detectable``: the smallest true difference that these users show with power 0.8 (see
           ``power``), at the level α / m of one of the m comparisons that are corrected together
         - ``p_equivalent``: with a margin, one-sided, corrected like p
@@ -212,7 +213,7 @@ def compare(
     Choose the test before you see the values. The page on comparing shows how well each one holds.
 
     - ``"t"``: where fewer than 20 users differ, the exact test (all patterns of signs of the
-      differences; of hits, McNemar's), and ``note`` says so; not with weights, clusters of several
+      differences; for hits, McNemar's), and ``note`` says so; not with weights, clusters of several
       users or ``paired=False``. An end of the interval that contradicts an exact p is moved. Where
       all users differ by one amount, p = 2/2ⁿ of n users or clusters, whatever their weights.
     - ``"randomization"``: flips the signs of the differences, exact for few users.
@@ -232,9 +233,9 @@ def compare(
     delta method; where systems have denominators of their own, ``paired=False`` compares the
     ratios. With ``average`` of a column, ``difference`` is the mean of the differences of its
     groups, with SE² = Σ s²/n / G² over G groups of n users with the variance s² of differences:
-    users are drawn, and groups are fixed, so it says nothing of other groups; only ``"t"`` has this
-    form. A margin of ``"1%"`` tests new − 0.99 · old and new − 1.01 · old, per user, whose baseline
-    must be above 0; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987.
+    users are drawn, and groups are fixed, so it says nothing about other groups; only ``"t"``
+    supports this. A margin of ``"1%"`` tests new − 0.99 · old and new − 1.01 · old, per user, whose
+    baseline must be above 0; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987.
 
     With ``human``, the difference is estimated from those of the judge and of humans as the mean in
     ``summarize`` is, with its λ also for both means, and tested by t: so ``mean`` and

@@ -168,19 +168,24 @@ def gate(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per segment, metric and system, and one per floor: the system (in the column of the
-        model, if there is one), segments…, ``metric``, with a baseline ``baseline``; ``users``,
-        ``num_left_out`` and ``note`` as in ``compare`` (for a floor, the users with and without a
-        value; ``note`` reports the latter from 5% on, and is otherwise that of ``summarize``); with
-        ``human`` also ``users_human`` and ``correction``; ``note`` of a system that fails against
-        the baseline begins with up to three users who lost most; with a baseline ``margin`` and
-        ``difference``, with floors ``mean``, ``at_least`` and ``at_most``; the interval ``ci_low``
-        to ``ci_high`` of the difference or, with ``interval``, the mean; ``passed`` (Boolean, never
-        null), and ``why``, which begins with "worse", "not worse", "undecided", "no interval",
-        "cannot be judged", or for a floor "too low", "high enough", "too high" or "low enough", and
-        says what decided. With ``primary``, ``why`` of a decision begins with "ship", "hold",
-        "stop" or "cannot be judged", and names the metric that decides; ``passed`` is true for
-        "ship" alone.
+        One row per segment, metric and system, and one per floor:
+
+        - the system (in the column of the model, if there is one), segments…, ``metric`` and, with
+          a baseline, ``baseline``
+        - ``users``, ``num_left_out``, ``note``: as in ``compare``. The note of a system that fails
+          against the baseline begins with up to three users who lost most. For a floor, these are
+          the users with and without a value; ``note`` reports the latter from 5% on, and is
+          otherwise that of ``summarize``
+        - with ``human``, ``users_human`` and ``correction``
+        - with a baseline, ``margin`` and ``difference``; with floors, ``mean``, ``at_least`` and
+          ``at_most``
+        - ``ci_low``, ``ci_high``: the interval of the difference or, with ``interval``, the mean
+        - ``passed`` (Boolean, never null)
+        - ``why``: what decided. It begins with "worse", "not worse", "undecided", "no interval",
+          "cannot be judged", or for a floor "too low", "high enough", "too high" or "low enough"
+
+        With ``primary``, ``why`` of a decision begins with "ship", "hold", "stop" or "cannot be
+        judged", and names the metric that decides; ``passed`` is true for "ship" alone.
 
     Raises
     ------

@@ -130,27 +130,36 @@ def summarize(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per group and metric: by…, ``metric``, ``users`` (the number behind the mean),
-        ``num_left_out`` (users who count, by ``users=``, but have no value), ``mean``,
-        ``num_missed`` (how many of both have no list, so that most metrics are 0 for them),
-        ``min``, ``p10`` (a tenth of the values are lower), ``median``, ``max``, with ``total`` its
-        columns, with ``over`` ``runs`` and ``runs_std`` (the number of training runs, and the
-        standard deviation of their means), ``std`` (over users), ``ci_low``, ``ci_high`` and
-        ``note``, which explains why a number is null, and reports how many users have no list if
-        they are at least 5%. Counts such as ``num_hits`` are averaged. Intervals end at the
-        metric's range, and ``note`` says that one was cut. With ``weights``, ``mean``, ``std`` and
-        the interval are weighted, and ``note`` reports the effective number of users. With
-        ``cluster``, it reports the number of clusters. With ``"auto"``, ``note`` reports resamples
-        without spread: these have no t statistic and are ignored (if their share is above (1 −
-        confidence) / 2, the interval is Student's). It also reports fewer than 20 users, or, if a
-        quarter of the users or more share one value such as 0, fewer than 20 users with other
-        values: the interval may then cover less often than stated. With ``cluster``, these counts
-        are of clusters and their means, by which ``"auto"`` chooses. For a geometric mean such as
+        One row per group and metric:
+
+        - by…, ``metric``
+        - ``users``: the number behind the mean
+        - ``num_left_out``: users who count, by ``users=``, but have no value
+        - ``mean``
+        - ``num_missed``: how many of both have no list, so that most metrics are 0 for them
+        - ``min``, ``p10`` (a tenth of the values are lower), ``median``, ``max``
+        - with ``total``, its columns; with ``over``, ``runs`` and ``runs_std``: the number of
+          training runs, and the standard deviation of their means
+        - ``std``: over users
+        - ``ci_low``, ``ci_high``: the interval of the mean, which ends at the metric's range
+        - ``note``: why a number is null, that an interval was cut, and how many users have no list
+          if they are at least 5%
+
+        Counts such as ``num_hits`` are averaged. With ``weights``, ``mean``, ``std`` and the
+        interval are weighted, and ``note`` reports the effective number of users. With ``cluster``,
+        it reports the number of clusters. With ``"auto"``, ``note`` reports resamples without
+        spread: these have no t statistic and are ignored (if their share is above (1 − confidence)
+        / 2, the interval is Student's). It also reports fewer than 20 users, or, if a quarter of
+        the users or more share one value such as 0, fewer than 20 users with other values: the
+        interval may then cover less often than stated. With ``cluster``, these counts are of
+        clusters and their means, by which ``"auto"`` chooses. For a geometric mean such as
         ``gmap@10``, ``mean`` is that mean, and its interval is that of the mean of ln(x + ε),
         transformed back to the scale of the metric; the other columns describe the users' values x.
-        With ``human``, also ``users_human`` (Int64, users with human labels and a value),
-        ``correction`` (Float64, the judge's mean minus ``mean``, also in ``note``); ``min`` to
-        ``std`` are of values by humans, and all three are null without such a user.
+
+        With ``human``, there are also ``users_human`` (Int64, users with human labels and a value)
+        and ``correction`` (Float64, the judge's mean minus ``mean``, also in ``note``). Then
+        ``min`` to ``std`` are of values by humans. Without such a user, these, ``mean`` and
+        ``correction`` are null.
 
     Raises
     ------
@@ -167,16 +176,16 @@ def summarize(
     ``"auto"`` is Wilson's interval where values are 0 and 1, without weights and clusters. Where
     all are equal, to x, in a finite range, at most the share u = 1 − ((1 − confidence)/2)^(1/n) of
     the users may have another value (Clopper and Pearson), so the mean is from x − u · (x − least
-    value) to x + u · (greatest value − x). ``"t"`` is for fewer than 5 users, where the skewness is
-    within twice its standard error √(6(n − 2)/((n + 1)(n + 3))) of 0, and for at least 200 users if
-    it is at most √users / 10. Else each end is the farther one of Student's and that of the
-    studentized bootstrap, which has the best coverage for few users with skewed values, but is too
-    short for symmetric values with heavy tails. ``note`` reports the choice.
+    value) to x + u · (greatest value − x). It is ``"t"`` for fewer than 5 users, where the skewness
+    is within twice its standard error √(6(n − 2)/((n + 1)(n + 3))) of 0, and for at least 200 users
+    if it is at most √users / 10. Otherwise each end is the farther one of Student's interval and
+    the studentized bootstrap, which has the best coverage for few users with skewed values, but is
+    too short for symmetric values with heavy tails. ``note`` reports the choice.
 
     P. Hall, *Annals of Statistics* 16, 1988, for the studentized bootstrap; E. B. Wilson, *JASA*
     22, 1927; C. J. Clopper and E. S. Pearson, *Biometrika* 26, 1934. Wilson's interval covers 95%
-    on average over rates, at a rate of 0.02 at least 92%, and least, 84 to 86%, near a rate of
-    0.2 / users.
+    on average over rates, and at least 92% at a rate of 0.02; its coverage is lowest, 84 to 86%,
+    near a rate of 0.2 / users.
 
     With weights w, SE² = (n − 1)/n · Σ (x̄₋ − x̄)² over the n users of weight > 0, where x̄₋ is
     the mean without a user (the jackknife, CR3), and t has n′ − 1 degrees of freedom, n′ = (Σ
@@ -188,7 +197,7 @@ def summarize(
     A pooled mean has these formulas, with each user's denominator, times ``weights``, as weight: it
     is a ratio of sums, and SE² is its jackknife. A mean of groups has SE² = Σ s²/n / G² over the G
     groups of n users with the variance s², as the users are drawn, and the groups are fixed: the
-    interval says nothing of other data sets. It is Student's, by any ``method``, with as many
+    interval says nothing about other data sets. It is Student's, by any ``method``, with as many
     degrees of freedom as n′ of the weights 1/n has, and null if a group has one user.
 
     With clusters, these are the observations: the mean of a cluster's users, with the sum of their
@@ -199,13 +208,13 @@ def summarize(
     over the n with them, F by the judge and Y by humans: however wrong the judge is, it has no
     bias. λ, from 0 (human labels alone) to 1, is tuned for the least error. A. N. Angelopoulos, J.
     C. Duchi and T. Zrnic, *PPI++*, arXiv 2311.01453, 2023. The interval is Student's, by any
-    ``method``, with n − 1 degrees of freedom (clusters: of them), and the error the jackknife's,
-    with λ tuned anew. In simulations of 30 users with human labels it covers 91 to 97% (human
-    labels alone: 92 to 96%), and is 14 to 54% shorter with a judge whose values correlate with
-    theirs by 0.58 to 0.95, and 1% longer with one who guesses. With weights, or where a user has a
-    value by one alone, it is a ratio of two such means. If all human values are equal, they are the
-    mean, without an interval. The sample must be random: users whom somebody chose, such as those
-    with the worst lists, bias the mean, and no test finds it.
+    ``method``, with n − 1 degrees of freedom (n counts clusters, if there are any), and the error
+    is the jackknife's, with λ tuned anew. In simulations of 30 users with human labels it covers 91
+    to 97% (human labels alone: 92 to 96%), and is 14 to 54% shorter with a judge whose values
+    correlate with theirs by 0.58 to 0.95, and 1% longer with one who guesses. With weights, or
+    where a user has a value by one alone, it is a ratio of two such means. If all human values are
+    equal, they are the mean, without an interval. The sample must be random: users whom somebody
+    chose, such as those with the worst lists, bias the mean, and no test finds it.
 
     With ``over``, other columns describe the users' means over runs, ``num_missed`` has users
     without a list in one run or more, and an end of the interval is the farther one of that of
