@@ -24,7 +24,7 @@ from rankframe._tables import adapters, guards, rank_order
 from rankframe._tables.judgment import Joined
 
 Call = Callable[[], object]
-_PAIRS, _IDEAL = rank_order.pair_codes, rank_order._ideal
+_PAIRS = rank_order.pair_codes
 
 
 def _always(value: object = None) -> Callable[..., Any]:
@@ -36,7 +36,6 @@ PATHS: dict[str, tuple[object, str, object]] = {
     "pair_codes": (rank_order, "pair_codes", _always()),
     "pair_codes in 64 bits": (rank_order, "pair_codes", lambda *a: _PAIRS(*a[:3], {})),
     "_by_id_ranges": (rank_order, "_by_id_ranges", _always()),
-    "_ideal in 64 bits": (rank_order, "_ideal", lambda _: _IDEAL({})),
     "numbered groups": (Joined, "numbered", ()),
     "lists in score order": (rank_order, "_in_score_order", _always(value=False)),
     "_ranked_by_score": (rank_order, "_ranked_by_score", _always()),
@@ -49,7 +48,7 @@ PATHS: dict[str, tuple[object, str, object]] = {
 }
 #: The calls that each path is for.
 CALLS: dict[str, tuple[str, ...]] = {
-    "ranks": ("pair_codes", "pair_codes in 64 bits", "_by_id_ranges", "_ideal in 64 bits"),
+    "ranks": ("pair_codes", "pair_codes in 64 bits", "_by_id_ranges"),
     "by": ("numbered groups", "pair_codes", "_by_id_ranges"),
     "scores": ("lists in score order", "are_distinct"),
     "mixed scores": ("_ranked_by_score",),

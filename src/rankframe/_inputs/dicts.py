@@ -92,7 +92,7 @@ def _quickly(
     mapping: Mapping[Any, Any], names: Sequence[str], *, numbers: bool
 ) -> pl.DataFrame | None:
     """Make the table if its values have one type, as they have most often, else return None."""
-    # 5,000 users × 100 items: 0.7 of the time of lists of all columns, in November 2026
+    # evaluation included, 1.2, (b) 1.05, in November 2026
     filled = {user: items for user, items in mapping.items() if items}
     values = filled.values()
     columns = [[*filled], [*map(len, values)], [*chain.from_iterable(values)]]

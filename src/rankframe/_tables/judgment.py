@@ -181,7 +181,6 @@ def judge(tables: Tables) -> Joined:
         groups = rank_order.distinct(run, tables.lacking).cache()
         if of_run.totals is not None and of_run.totals.groups is not None:
             groups = of_run.totals.groups.lazy()
-        id_ranges.pop("rows", None)
         if _counts_lists_alone(tables):  # the product would be groups × truth
             lists = rank_order.distinct(run, [of_run.user, *tables.lacking])
             top = _TOP

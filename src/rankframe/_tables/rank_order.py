@@ -37,7 +37,7 @@ from rankframe._request.types import Types
 from rankframe._tables import adapters
 from rankframe._tables.table import Table
 
-#: The least and the greatest value of integer columns, and of the number of ``rows`` of the truth.
+#: The least and the greatest value of integer columns.
 IdRanges: TypeAlias = Mapping[str, tuple[int, int]]
 
 Ties: TypeAlias = Literal["item", "order", "expected", "pessimistic", "optimistic"]
@@ -283,19 +283,11 @@ def _ranked_by_score(run: Table, types: Types, score: pl.Expr) -> pl.LazyFrame |
 
 
 def id_ranges_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
-    """Look up ranges of ids, ranks and grades in tables that are in memory.
-
-    The ids and the number of ``rows`` are those of the truth.
-    """
+    """Look up ranges of the ids of the truth, and of ranks, in tables that are in memory."""
     id_ranges: dict[str, tuple[int, int]] = {}
     if truth.rows is not None:
         for name in (truth.user, truth.item):
             id_ranges |= _id_range(truth.rows, name, name)
-        id_ranges["rows"] = 0, truth.rows.height
-        if truth.relevance is None:
-            id_ranges["relevance"] = 1, 1
-        else:
-            id_ranges |= _id_range(truth.rows, truth.relevance, "relevance")
     if run.rows is not None and run.rank is not None:
         id_ranges |= _id_range(run.rows, run.rank, "rank")
     elif run.rows is not None:  # made from a score
@@ -358,7 +350,7 @@ def in_rank_order(
     placed = ordered.with_columns(
         (above & (_row != pl.col(_START))).alias(SHARES_RANK),
         ideal_place=_position,
-        ideal_relevance=_ideal(id_ranges),
+        ideal_relevance=_ideal(),
     )
     return placed.drop(_KEY, _ROW, _START, *([GROUP] if numbered else []))
 
@@ -392,14 +384,8 @@ def _by_id_ranges(
     return _ordered(rows, keys, types, place, code)
 
 
-def _ideal(id_ranges: IdRanges) -> pl.Expr:
+def _ideal() -> pl.Expr:
     """Return the grades of each list, best first: sorted numbers keep each list in place."""
-    if {"rows", "relevance"} <= id_ranges.keys():  # 1.0, (b) 1.1
-        size = max(id_ranges["relevance"][1], 0) + 1
-        if (id_ranges["rows"][1] + 1) * size <= _LAST:
-            grade = pl.col("relevance").cast(pl.Int64).clip(lower_bound=0)
-            start = pl.col(_START) * size
-            return (start - (start - grade).sort()).cast(pl.Float64)
     relevance = pl.col("relevance").cast(pl.Float64)
     grade = pl.when(relevance > 0).then(relevance).otherwise(0.0)
     number = grade.reinterpret(dtype=pl.Int64)  # in the order of the grades, and ≥ 0
