@@ -150,7 +150,8 @@ def with_positions(
     block = _first(pl.col(_NEW))
     if is_text:
         places = ordered.select(INDEX, _START, _ALONE, block.alias(_ROW)).sort(INDEX).drop(INDEX)
-        ordered, block = pl.concat([rows, places], how="horizontal"), _row
+        # as "horizontal", of which the oldest Polars warns
+        ordered, block = pl.concat([rows, places], how="horizontal_extend"), _row
     # cached, else it is sorted twice, since its readers need different columns
     ordered = ordered.cache()
     exact = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
