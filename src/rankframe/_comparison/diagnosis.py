@@ -96,14 +96,18 @@ def who_gained(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per system, segment and bin of the users with a list of both systems; one row for
         the users without a list of one or both, if there are any; and a last row per system and
-        segment for all users, with null bounds: by…, ``relevant_low`` and ``relevant_high`` (least
-        and greatest R), ``users``, the mean ``hits_change``, ``precision_change`` and
-        ``recall_change``; ``precision_shrunken`` and ``recall_shrunken`` (the changes, pulled
-        toward those of all bins as far as chance explains their distance), with their 95% intervals
-        ``precision_shrunken_low`` to ``precision_shrunken_high``, and so for recall; the
-        ``reading`` of both changes, and ``signs``, the same reading by their signs, without a test.
-        Then the system's mean ``precision`` and ``recall``, and the best means that the users' R
-        allow, ``attainable_precision`` and ``attainable_recall``.
+        segment for all users, with null bounds:
+
+        - by…, ``relevant_low``, ``relevant_high``: the least and the greatest R
+        - ``users``
+        - ``hits_change``, ``precision_change``, ``recall_change``: mean changes
+        - ``precision_shrunken``, ``recall_shrunken``: the changes, pulled toward those of all bins
+          as far as chance explains their distance; their 95% intervals are
+          ``precision_shrunken_low`` to ``precision_shrunken_high``, and so for recall
+        - ``reading`` of both changes, and ``signs``: the same reading by their signs, without a
+          test
+        - ``precision``, ``recall``: the system's means
+        - ``attainable_precision``, ``attainable_recall``: the best means that the users' R allow
 
         The shrunken columns are null in the row of all users and in that of users without a list,
         with fewer than two bins, and where no bin has a spread.

@@ -91,8 +91,8 @@ def judges(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per judge, segment and measure: the judge, segments…, ``measure``, ``users`` and
         ``pairs`` (of user and item, which both judged: all measures are of these), ``unpaired``
-        (which only one of the two judged), ``note``, which explains why one of grades is null,
-        ``value``, and its interval ``ci_low`` to ``ci_high``. The measures are
+        (which only one of the two judged), ``note``, which explains why a measure of grades is
+        null, ``value``, and its interval ``ci_low`` to ``ci_high``. The measures are
 
         - ``"exact"``, the share of pairs with equal grades
         - ``"bias"``, the mean of the judge's grade minus the baseline's: above 0, the judge is

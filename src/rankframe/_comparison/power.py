@@ -119,19 +119,27 @@ def power(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per segment, metric and pair: the system (in the column of the model), segments…,
-        ``metric``, ``baseline``, ``users`` (for whom both values are defined), ``baseline_mean``,
-        ``note``, which explains why a number is null, ``std`` (σ), ``target`` (the difference to
-        detect, on the scale of the metric), ``detectable`` (the smallest true difference that these
-        users detect with this power) and ``needed`` (the least number of users that detect the
-        target with it). With ``margin``, ``target`` is the margin, ``passes`` (Float64, before
-        ``needed``) the share of equal systems that pass ``gate`` with ``undecided="fail"``, and
-        ``needed`` the users with whom this share is ``power``; both are null, and ``note`` says so,
-        where no user gains or none loses. With ``human``, also ``users_human`` (Int64, users with
-        human labels and both values) and, last, ``needed_human`` (Int64): the least number of these
-        users whose human labels detect the target, together with the judge's labels of all; null,
-        with a note, if human labels of all do not. Then ``needed`` assumes the same share of users
-        with human labels, and ``std`` is that of differences by humans.
+        One row per segment, metric and pair:
+
+        - the system (in the column of the model), segments…, ``metric``, ``baseline``
+        - ``users``: those with both values
+        - ``baseline_mean``
+        - ``note``: why a number is null
+        - ``std``: σ
+        - ``target``: the difference to detect, on the scale of the metric
+        - ``detectable``: the smallest true difference that these users detect with this power
+        - ``needed``: the least number of users that detect the target with it
+
+        With ``margin``, ``target`` is the margin. ``passes`` (Float64, before ``needed``) is the
+        share of equal systems that pass ``gate`` with ``undecided="fail"``, and ``needed`` is the
+        number of users with whom this share is ``power``. Both are null, and ``note`` says so,
+        where no user gains or none loses.
+
+        With ``human``, there are also ``users_human`` (Int64, users with human labels and both
+        values) and, last, ``needed_human`` (Int64): the least number of these users whose human
+        labels detect the target, together with the judge's labels of all; null, with a note, if
+        human labels of all do not. Then ``needed`` assumes the same share of users with human
+        labels, and ``std`` is that of differences by humans.
 
     Raises
     ------

@@ -94,13 +94,17 @@ def compare_segments(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and pair, and a last one per metric and pair for all segments,
-        with null segments: the system (in the column of the model), segments…, ``metric``,
-        ``baseline``, ``users``, ``difference`` (their mean difference), ``rest_users`` and
-        ``rest_difference`` (of the users of all other segments), ``f``, ``p_value``, ``shrunken``
-        (the difference, pulled toward that of all segments as far as chance explains its distance)
-        with its interval ``shrunken_low`` to ``shrunken_high``, ``note``, which explains why a
-        number is null, ``contrast`` (difference − rest_difference), its interval ``ci_low`` to
-        ``ci_high``, and ``p_adjusted``.
+        with null segments:
+
+        - the system (in the column of the model), segments…, ``metric``, ``baseline``
+        - ``users``, and ``difference``: their mean difference
+        - ``rest_users``, ``rest_difference``: those of the users of all other segments
+        - ``f``, ``p_value``
+        - ``shrunken``: the difference, pulled toward that of all segments as far as chance explains
+          its distance; its interval is ``shrunken_low`` to ``shrunken_high``
+        - ``note``: why a number is null
+        - ``contrast``: difference − rest_difference; its interval is ``ci_low`` to ``ci_high``
+        - ``p_adjusted``
 
         ``shrunken`` is the better guess of what a segment's next users will see: the lowest of many
         differences is mostly chance. A truly bad segment is pulled, too: ``p_adjusted`` decides.
