@@ -128,15 +128,20 @@ def explain(
     Explanation
         ``.sentence`` says what the number is, and what yours is. ``.frame`` (polars) has a row per
         class of conventions with the same values on these tables: those that give the number, or,
-        if none does, the nearest three. Its columns are ``preset`` (String, the tools with this
-        convention, null if none is known), ``words`` (String, its departures from yours), ``call``
-        (String, code that gives the value, with the names run and truth), a column per metric
-        (Float64), ``difference`` (Float64, the value minus the number; for several numbers, the
-        greatest), ``departures`` (Int64, the choices that differ from yours), ``equivalent``
-        (Int64, the conventions in the class) and ``fits`` (Boolean). Yours comes first, then those
-        of tools, then those with the fewest departures. ``.choices`` has a row per single choice:
-        ``metric``, ``choice`` and ``words`` (String), ``value`` and ``change`` (Float64), the value
-        with this choice alone, minus yours.
+        if none does, the nearest three. Yours comes first, then those of tools, then those with the
+        fewest departures. Its columns are
+
+        - ``preset`` (String): the tools with this convention, null if none is known
+        - ``words`` (String): its departures from yours
+        - ``call`` (String): code that gives the value, with the names run and truth
+        - a column per metric (Float64)
+        - ``difference`` (Float64): the value minus the number; for several numbers, the greatest
+        - ``departures`` (Int64): the choices that differ from yours
+        - ``equivalent`` (Int64): the conventions in the class
+        - ``fits`` (Boolean)
+
+        ``.choices`` has a row per single choice: ``metric``, ``choice`` and ``words`` (String),
+        ``value`` and ``change`` (Float64), the value with this choice alone, minus yours.
 
         Values per user fit a convention that gives the value of each user, and no further users if
         any convention has exactly these. Then the column of the metric is the mean over all its

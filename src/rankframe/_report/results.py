@@ -140,22 +140,33 @@ def table(
         The systems in the caller's order, the baseline first; ↑ and ↓ are the better directions of
         the metrics. A LazyFrame is computed at once. ``.as_markdown()`` and ``.as_latex()`` convert
         it, notebooks show it as HTML, and ``print`` writes text, with • for bold and ◦ for
-        underlined. ``.note`` is the text below it: the test and its correction, the number of
-        users, the effective number with ``weights``, the number of clusters with ``cluster``, the
-        systems without a list for at least 5% of the users, and a line per metric of other notes of
-        ``compare``, with a * at their cells; if there is a system ``popular`` (``runs.baselines``),
-        how far each better system has come from the mean of ``popular`` toward the ceiling of its
-        own lists, as ``chance`` of ``evaluate`` reports it: for ``primary``, or the first metric,
-        if all users are one group and ``average`` is the default. ``.frame`` (polars) has one row
-        per system and metric: the system, segments…, ``metric``, ``users``, ``mean``, ``ci_low``
-        and ``ci_high`` (null without ``interval``), ``p_adjusted``, ``higher_is_better`` (null for
-        a metric without a direction), ``best``, ``better`` and ``worse``, which are true for means
-        marked † and ‡, ``letters`` (null without the option) and ``note``. With several systems,
-        ``average`` of a column adds ``borda`` (Int64, null for a metric without a direction): the
-        rank by Borda's count, 1 for the best, as in MTEB. In each group, a system gets a point for
-        each system with a lower mean or without a mean, and ½ for each other system with the same
-        mean; a system without a mean gets none. Equal sums share the better rank. With ``over``,
-        also ``runs`` and ``runs_std``, as ``summarize`` has them.
+        underlined.
+
+        ``.note`` is the text below it: the test and its correction, the number of users, the
+        effective number with ``weights``, the number of clusters with ``cluster``, the systems
+        without a list for at least 5% of the users, and a line per metric of other notes of
+        ``compare``, with a * at their cells. If there is a system ``popular``
+        (``runs.baselines``), it also says how far each better system has come from the mean of
+        ``popular`` toward the ceiling of its own lists, as ``chance`` of ``evaluate`` reports it:
+        for ``primary``, or the first metric, if all users are one group and ``average`` is the
+        default.
+
+        ``.frame`` (polars) has one row per system and metric:
+
+        - the system, segments…, ``metric``, ``users``, ``mean``
+        - ``ci_low``, ``ci_high``: null without ``interval``
+        - ``p_adjusted``
+        - ``higher_is_better``: null for a metric without a direction
+        - ``best``; ``better`` and ``worse``, which are true for means marked † and ‡
+        - ``letters``: null without the option
+        - ``note``
+        - with ``over``, ``runs`` and ``runs_std``, as ``summarize`` has them
+
+        With several systems, ``average`` of a column adds ``borda`` (Int64, null for a metric
+        without a direction): the rank by Borda's count, 1 for the best, as in MTEB. In each group,
+        a system gets a point for each system with a lower mean or without a mean, and ½ for each
+        other system with the same mean; a system without a mean gets none. Equal sums share the
+        better rank.
 
         In each segment and metric, the best displayed mean is bold. The others in ``best`` are
         underlined: they are not shown to be worse than the best mean, and have no ‡. The verdict of
