@@ -39,6 +39,7 @@ PATHS: dict[str, tuple[object, str, object]] = {
     "numbered groups": (Joined, "numbered", ()),
     "lists in score order": (rank_order, "_in_score_order", _always(value=False)),
     "_ranked_by_score": (rank_order, "_ranked_by_score", _always()),
+    "_numbers_in_order": (rank_order, "_numbers_in_order", _always()),
     "are_distinct": (rank_order, "are_distinct", _always(value=False)),
     "_flag_of_blocks": (guards, "_flag_of_blocks", lambda *parts: parts[-1]),
     "kept plans": (kept_plans, "key_of", _always()),
@@ -52,6 +53,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "by": ("numbered groups", "pair_codes", "_by_id_ranges"),
     "scores": ("lists in score order", "are_distinct"),
     "mixed scores": ("_ranked_by_score",),
+    "mixed text": ("_numbers_in_order",),
     "lazy scores": ("_flag_of_blocks",),
     "dict": ("dicts in one pass", "lists in score order", "are_distinct"),
     "10,000 rows": ("kept plans", "in-memory engine"),
@@ -87,6 +89,7 @@ def calls(shape: str, users: int) -> dict[str, Call]:
         "by": five(groups, by="country"),
         "scores": five(scores),
         "mixed scores": five(mixed),
+        "mixed text": five(texts.sample(fraction=1, shuffle=True, seed=1), truth_of_texts),
         "lazy scores": five(scores.lazy(), truth.lazy()),
         "dict": five(nested, truth_of_texts),
     }
