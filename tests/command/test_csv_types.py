@@ -47,3 +47,11 @@ def test_integers_of_csv_are_text_beside_text(tmp_path, capsys):
     words = ["evaluate", f"{tmp_path}/run.csv", f"{tmp_path}/truth.csv", "-m", "mrr", "--json"]
     assert main.main(words) == 0
     assert '"users": 2, "mrr": 0.5' in capsys.readouterr().out
+
+
+def test_digits_of_other_scripts_are_text(tmp_path, capsys):
+    (tmp_path / "run.csv").write_text("user,item,score\n٣,7,0.5\n4,7,0.5\n", encoding="utf-8")
+    (tmp_path / "truth.csv").write_text("user,item,relevance\n٣,7,1\n", encoding="utf-8")
+    words = ["evaluate", f"{tmp_path}/run.csv", f"{tmp_path}/truth.csv", "-m", "mrr", "--json"]
+    assert main.main(words) == 0
+    assert '"users": 1, "mrr": 1.0' in capsys.readouterr().out

@@ -572,7 +572,11 @@ def _typed(file: _File, texts: Collection[str | None], ids: Collection[str | Non
         except pl.exceptions.ComputeError as error:
             if "more fields than" in str(error):
                 _raise_at_row(file)
-            raise
+            column = re.search(r"at column '(.*)' \(column number", str(error))
+            if column is None:
+                raise
+            # Polars takes digits of any script for numbers, and does not read them
+            return _typed(file, {*texts, file.names.get(column[1], column[1])}, ids)
     if not rows:
         msg = f"{file.name}: it is empty"
         raise ValueError(msg)
