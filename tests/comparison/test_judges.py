@@ -176,6 +176,25 @@ def test_one_grade_and_perfect_agreement():
     assert found["ci_low"].to_list() == [None] * 6
 
 
+def test_a_judge_who_gives_one_grade():
+    found = rf.stats.judges(judged([0, 1, 2, 3], [2] * 4)).select("measure", "value", "note")
+    kappas = found.filter(pl.col("measure").str.starts_with("kappa"))
+    assert kappas["value"].to_list() == pytest.approx([0, 0, 0], abs=1e-12)  # as scikit-learn
+    assert set(kappas["note"]) == {"one of the two gave the same grade everywhere"}
+    alpha = found.filter(measure="alpha")["value"].item()
+    assert alpha == pytest.approx(plain([(0, 2), (1, 2), (2, 2), (3, 2)])["alpha"], abs=1e-12)
+    same = rf.stats.judges(judged([2] * 4, [2] * 4)).select("value", "note").rows()
+    assert same[2:] == [(None, "both gave the same grade everywhere")] * 4
+
+
+def test_grades_of_two_types_are_one_number():
+    both = judged(HUMAN, LLM)
+    as_float = both | {"llm": both["llm"].with_columns(pl.col("relevance").cast(pl.Float64))}
+    assert rf.stats.judges(as_float).equals(rf.stats.judges(both))
+    named = {name: of.rename({"relevance": "label"}) for name, of in as_float.items()}
+    assert rf.stats.judges(named).equals(rf.stats.judges(both))
+
+
 # ------------------------------------------------------------------ systems
 
 TRUTHS = {
@@ -263,6 +282,26 @@ LONG = pl.DataFrame(rf.runs.stack(judged(HUMAN, LLM), model="judge").to_dict())
 def test_errors(judgments, options, error, text):
     with pytest.raises(error, match=text):
         rf.stats.judges(judgments, **options)
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (lambda llm: llm.head(0), "judge 'llm': it is empty: .* give it rows"),
+        (
+            lambda llm: llm.with_columns(pl.col("item").cast(pl.String)),
+            "in judge 'human' and .* in judge 'llm': cast one",
+        ),
+        (
+            lambda llm: llm.with_columns(judge=pl.lit("x")),
+            "judge 'llm', column 'judge': the names of the judges .* judge=",
+        ),
+    ],
+)
+def test_errors_name_the_judge(changed, text):
+    both = judged(HUMAN, LLM)
+    with pytest.raises(RankingDataError, match=text):
+        rf.stats.judges(both | {"llm": changed(both["llm"])})
 
 
 def test_column_of_the_judges_in_by_is_no_segment():

@@ -125,6 +125,18 @@ def test_pair_has_a_row_per_metric_and_group(pair):
     assert [row["cells"][1] for row in countries["rows"]] == ["30"] * 3
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({"cluster": "town"}, "With clusters,"), ({"paired": False}, "With unpaired users,")],
+)
+def test_groups_without_shrunken_differences_say_so(options, why):
+    run, truth = made(old=1, new=0)
+    truth = truth.with_columns(town=pl.col("user") // 3 % 20)
+    report = rf.report(run, "rr", truth=truth, **ASKED, **options)
+    assert f"{why} differences are not shrunken" in page_of(report)
+    assert "shrunken" not in report.tables["segments: country"].columns
+
+
 def test_table_says_what_it_is_and_which_metric_is_better_lower(pair):
     text = unmarked(page_of(pair))
     assert ">Change of each metric from old to new</caption>" in text

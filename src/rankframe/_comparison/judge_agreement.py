@@ -19,7 +19,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT, Runs, Types
-from rankframe._tables import adapters, readers, rules, run_dicts
+from rankframe._tables import adapters, column_roles, readers, rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 
@@ -122,7 +122,7 @@ def judges(
     -----
     A distance is that of the grades themselves, so a grade that nobody gave has its place; they
     need not be integers. If both gave one and the same grade, κ and α are null: nothing could
-    disagree.
+    disagree. If one of them gave the same grade everywhere, κ is 0, and ``note`` says so.
 
     Grades of one user or query depend on each other. So an interval is Student's, with the
     jackknife's error over users: SE² = (n − 1)/n · Σ (value without one user − value)². It is null
@@ -214,10 +214,14 @@ def _read(
         tables = {name: adapters.to_lazy(of, f"judgments {name!r}") for name, of in opened.items()}
         types = {name: dict(of.collect_schema()) for name, of in tables.items()}
         every = {column: dtype for of in types.values() for column, dtype in of.items()}
+        every.pop(judge, None)  # a column that a judge has is an error
+        grades = [n for n in (columns[2], *column_roles.COMMON_NAMES["relevance"]) if n in every]
+        floats = [n for n in grades if any(n in of and of[n].is_float() for of in types.values())]
         for name, of in tables.items():
             lacking = [pl.lit(None, every[c]).alias(c) for c in every if c not in types[name]]
-            tables[name] = of.with_columns(lacking)
-        stacked = run_dicts.with_names(tables, judge)
+            whole = [n for n in floats if n in types[name] and types[name][n].is_integer()]
+            tables[name] = of.with_columns(*lacking, pl.col(whole).cast(pl.Float64))
+        stacked = run_dicts.with_names(tables, judge, "judge")
         frame = adapters.to_caller_type(stacked, like=next(iter(opened.values())))
         adapters.note_order(frame, judge, [*opened])
     rows: Any = adapters.to_polars(frame, "judgments").lazy().collect()
@@ -274,6 +278,7 @@ def _of_grades(
         np.subtract.at(others, (users[inside] - first, base[inside], own[inside]), 1)
         squares += ((measures(others, values) - of_all) ** 2).sum(axis=0)
     error = np.sqrt(squares * (number - 1) / max(1, number))
+    constant = 1 in (common[_OWN].n_unique(), common[_BASE].n_unique())  # κ is 0 by its definition
     spread, freedom = np.where(error > _ROUNDING, error, np.nan), np.full(len(error), number - 1.0)
     low, high = Estimate(of_all, spread, freedom, freedom).interval(confidence)
     for place, name in enumerate(_MEASURES):
@@ -281,6 +286,7 @@ def _of_grades(
         if np.isnan(spread[place]):
             few = notes.note("no_reach", what="users")
             why = notes.note("same_value") if error[place] <= _ROUNDING else few
+            why = notes.note("constant_judge") if constant and "kappa" in name else why
             why = notes.note(ONE_USER) if number == 1 else why
             why = notes.note("one_grade") if np.isnan(of_all[place]) else why
             why = why if number else notes.note("no_common_pair")

@@ -157,7 +157,11 @@ def _shrunken(numbers: Numbers, record: Mapping[str, Any]) -> str:
 
 
 def _alike(numbers: Numbers, table: pl.DataFrame, system: object) -> str:
-    """Write that no group is shown to differ from the whole, where all are tested."""
+    """Write that no group is shown to differ from the whole, or that nothing is shrunken."""
+    trial, has = numbers.trial, {"difference", segments.SHRUNKEN[0]} & {*table.columns}
+    if table.height > 1 and has == {"difference"} and (trial.cluster or not trial.paired):
+        why = "clusters" if trial.cluster else f"unpaired {numbers.nouns.words['users']}"
+        return say(numbers, "unshrunken", why=why)
     p = table[facts.DIFFERS].drop_nulls() if facts.DIFFERS in table.columns else pl.Series([])
     alpha = keywords.alpha_of(numbers.trial.confidence)
     whole = numbers.row(numbers.compared, system)

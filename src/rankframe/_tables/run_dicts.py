@@ -69,9 +69,9 @@ def stack(runs: Mapping[str, FrameT], /, *, model: str = keywords.MODEL) -> Fram
     return with_names(runs, model)
 
 
-def with_names(runs: Mapping[str, FrameT], model: str) -> FrameT:
+def with_names(runs: Mapping[str, FrameT], model: str, noun: str = "run") -> FrameT:
     """Stack runs as they are, also frames of lists, which ``stack`` would read."""
-    stacked = _stacked(runs, model, whole=True)
+    stacked = _stacked(runs, model, whole=True, noun=noun)
     text = adapters.with_names_as_text(stacked, stacked)
     adapters.note_order(text, model, [*runs])
     return text
@@ -85,20 +85,22 @@ def _stacked(
     roles: Mapping[str, object] | None = None,
     whole: bool,
     guarded: bool = True,
+    noun: str = "run",
 ) -> FrameT:
     """Stack runs, of which one may be empty if the result is not guarded."""
-    check_runs(runs, model)
-    opened = {name: adapters.to_polars(frame, f"run {name!r}") for name, frame in runs.items()}
+    check_runs(runs, model, noun)
+    opened = {name: adapters.to_polars(frame, f"{noun} {name!r}") for name, frame in runs.items()}
     first, *rest = runs
     for name in rest:
         if _kind(runs[name]) != _kind(runs[first]):
             msg = (
-                f"run {first!r} is a {_kind(runs[first])}, and run {name!r} a "
-                f"{_kind(runs[name])}: convert one; all runs must be of one kind"
+                f"{noun} {first!r} is a {_kind(runs[first])}, and {noun} {name!r} a "
+                f"{_kind(runs[name])}: convert one; all {noun}s must be of one kind"
             )
             raise TypeError(msg)
     opened = opened if roles is None else with_ranks(opened, by, roles)
-    types = common_types_of_runs({n: frame.collect_schema() for n, frame in opened.items()}, model)
+    schemas = {name: frame.collect_schema() for name, frame in opened.items()}
+    types = common_types_of_runs(schemas, model, noun)
     columns = [pl.col(name).cast(dtype) for name, dtype in types.items()]
     # text in parts, which name the type, and in pandas, which would lose the order of categories
     is_polars = isinstance(runs[first], pl.DataFrame | pl.LazyFrame)
@@ -110,7 +112,7 @@ def _stacked(
     stacked = pl.concat([frame.lazy() for frame in frames])
     if guarded:
         flags = [guards.flag(frame.lazy(), pl.len() == 0) for frame in opened.values()]
-        stacked = guards.guarded(stacked, flags, partial(_raise_if_empty, opened))
+        stacked = guards.guarded(stacked, flags, partial(_raise_if_empty, opened, noun))
     table = adapters.to_caller_type(stacked, like=runs[first])
     if whole:
         adapters.note_order(table, model, [*runs])
@@ -144,12 +146,12 @@ def with_ranks(
     return placed
 
 
-def _raise_if_empty(runs: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> None:
+def _raise_if_empty(runs: Mapping[str, PolarsFrame], noun: str) -> None:
     for name, frame in runs.items():
         if frame.lazy().head(1).collect().is_empty():
             msg = (
-                f"run {name!r}: it is empty: it would have no row in the result; leave it out, or "
-                "give it a list"
+                f"{noun} {name!r}: it is empty: it would have no row in the result; leave it out, "
+                f"or give it {'a list' if noun == 'run' else 'rows'}"
             )
             raise RankingDataError(msg)
 
@@ -256,7 +258,7 @@ def _is_column(value: object) -> bool:
     return isinstance(value, list | tuple) or len(getattr(value, "shape", ())) == 1
 
 
-def check_runs(runs: object, model: object = keywords.MODEL) -> None:
+def check_runs(runs: object, model: object = keywords.MODEL, noun: str = "run") -> None:
     """Check that runs are a dict that names one or more."""
     if not isinstance(model, str):
         msg = f"model must be the name of a column, not {model!r}"
@@ -266,12 +268,12 @@ def check_runs(runs: object, model: object = keywords.MODEL) -> None:
         raise TypeError(msg)
     frames = cast("Mapping[object, object]", runs)
     if not frames:
-        msg = "the dict of runs is empty: pass one run or more, {name: run}"
+        msg = f"the dict of {noun}s is empty: pass one {noun} or more, {{name: {noun}}}"
         raise ValueError(msg)
     check_columns_of_dict(frames)
     for name in frames:
         if not isinstance(name, str):
-            msg = f"the names of runs must be text, not {name!r}"
+            msg = f"the names of {noun}s must be text, not {name!r}"
             raise TypeError(msg)
 
 
@@ -295,15 +297,18 @@ def check_columns_of_dict(mapping: Mapping[Any, Any], cure: str = _CURE_OF_COLUM
         raise TypeError(msg)
 
 
-def common_types_of_runs(schemas: Mapping[str, pl.Schema], model: str) -> dict[str, pl.DataType]:
+def common_types_of_runs(
+    schemas: Mapping[str, pl.Schema], model: str, noun: str = "run"
+) -> dict[str, pl.DataType]:
     """Return the common type of each column, in the order of the first run, or raise."""
     first, *rest = schemas
     types = dict(schemas[first])
     for run, schema in schemas.items():
         if model in schema:
             msg = (
-                f"run {run!r}, column {model!r}: the names of the runs become a column with this "
-                f"name: drop or rename it, or name theirs with {option('model')}"
+                f"{noun} {run!r}, column {model!r}: the names of the {noun}s become a column with "
+                f"this name: drop or rename it, or name theirs with "
+                f"{option('model' if noun == 'run' else noun)}"
             )
             raise RankingDataError(msg)
     for run in rest:
@@ -320,12 +325,12 @@ def common_types_of_runs(schemas: Mapping[str, pl.Schema], model: str) -> dict[s
             common = common_type(dtype, schema[name])
             if common is None:
                 any_two = "any two integer types or any two float types"
-                cure = f"cast one; a column must have the same type in all runs, or {any_two}"
+                cure = f"cast one; a column must have the same type in all {noun}s, or {any_two}"
                 if dtype.is_integer() and schema[name].is_integer():
                     cure = rules.NO_INTEGER
                 msg = (
-                    f"column {name!r}: it is {adapters.type_words(dtype, schema[name])} in run "
-                    f"{first!r} and {adapters.type_words(schema[name], dtype)} in run {run!r}: "
+                    f"column {name!r}: it is {adapters.type_words(dtype, schema[name])} in {noun} "
+                    f"{first!r} and {adapters.type_words(schema[name], dtype)} in {noun} {run!r}: "
                     f"{cure}"
                 )
                 raise RankingDataError(msg)
