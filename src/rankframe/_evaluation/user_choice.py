@@ -133,11 +133,16 @@ def by_rows(joined: Joined) -> pl.LazyFrame:
             ],
             how="diagonal",
         )
-    grade = pl.col("relevance")
-    missed = (grade.is_not_null() & pl.col("rank").is_null()).any()
-    users = rows.group_by(joined.keys).agg(
-        grade.max(), missed.alias(LISTED), grade.is_not_null().any().alias(JUDGED)
+    judged = rows.drop_nulls("relevance").group_by(joined.keys)
+    grades = judged.agg(
+        pl.col("relevance").max(),
+        pl.col("rank").is_null().any().alias(LISTED),
+        pl.lit(value=True).alias(JUDGED),
     )
+    users = rank_order.distinct(rows, joined.keys).join(
+        grades, on=joined.keys, how="left", nulls_equal=True
+    )
+    users = users.with_columns(pl.col(LISTED, JUDGED).fill_null(value=False))
     totals = joined.tables.run.totals
     if totals is None:
         all_listed = ~pl.col(LISTED).any()
