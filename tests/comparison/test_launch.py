@@ -72,6 +72,40 @@ def test_a_decision_joins_the_rows_below_it():
     assert_frame_equal(rf.gate(lazy, truth=TRUTH.lazy(), **LAUNCH).collect(), got)
 
 
+def launches_of(gain, loss, *, repeats=400, users=60, margin=0.5, seed=0):
+    """Decide on a system so many times: it gains in x, and loses in y, beside noise."""
+    random, shape = np.random.default_rng(seed), repeats * users
+    places = pl.DataFrame({"repeat": np.arange(shape) // users, "user": np.arange(shape) % users})
+    old, new = random.normal(0, 1, (2, 2, shape))
+    values = {"old": old, "new": old + new + [[gain], [-loss]]}
+    table = {name: places.with_columns(x=x, y=y) for name, (x, y) in values.items()}
+    asked = {"primary": "x", "guardrails": {"y": margin}, "by": "repeat"}
+    got = rf.gate(table, **asked, higher_is_better={"x": True, "y": True})
+    why = got.filter(metric="decision")["why"]
+    assert len(why) == repeats
+    return why.str.extract("^(ship|hold|stop): ").value_counts(name="n"), why
+
+
+def share(counts, word):
+    return counts.filter(why=word)["n"].sum() / counts["n"].sum()
+
+
+def test_false_ships_are_rare():
+    most = 0.025 + 2 * (0.025 * 0.975 / 400) ** 0.5
+    equal, _ = launches_of(0, 0)
+    assert share(equal, "ship") <= most
+    assert share(equal, "stop") <= most + 0.01
+    at_the_margin, why = launches_of(1, 0.5)
+    assert share(at_the_margin, "ship") <= most
+    assert share(at_the_margin, "stop") <= most
+    # better in the primary metric, and nothing is shown of the guardrail
+    held = why.filter(why.str.starts_with("hold: "))
+    assert len(held) > 350
+    assert held.str.starts_with("hold: x is better, but y is undecided: -0.5 in interval").all()
+    good, _ = launches_of(1, 0)
+    assert share(good, "ship") > 0.9
+
+
 def test_missed_users_and_no_common_users_cannot_be_judged():
     few = RUNS | {"better": RUNS["better"].head(300)}
     got = rf.gate(few, truth=TRUTH, users="truth", **LAUNCH).filter(metric="decision")
@@ -107,9 +141,50 @@ def test_planned_shares_of_users_are_tested(ratio, word):
         assert "150 of old and 300 of better have a list, not 225 of old and 225 of better" in got
 
 
+@pytest.mark.parametrize("kind", ["dict", "enum", "weights", "total", "cluster"])
+def test_planned_shares_are_of_users_or_their_clusters(kind):
+    """Of each country, 150 users are of the old and 300 of the new system, in pairs."""
+    rows = [
+        (name, country, f"{name}{country}{user}", f"{name}{country}{user // size}")
+        for name, size in (("old", 1), ("new", 2))
+        for country in ("x", "y")
+        for user in range(150 * size)
+    ]
+    users = pl.DataFrame(rows, ["model", "country", "user", "pair"], orient="row")
+    rank = 1 + (pl.int_range(pl.len()) % 3 + (pl.col("model") == "old")) // 2
+    runs = users.select("model", "user", item=pl.lit("a"), rank=rank)
+    truth = users.select("country", "user", "pair", item=pl.lit("a"), weight=pl.lit(2.0))
+    more = {"baseline": "old", "primary": "rr", "paired": False, "users": "both"}
+    if kind == "dict":
+        runs = {name: runs.filter(model=name).drop("model") for name in ("old", "new")}
+    elif kind == "enum":
+        runs = runs.with_columns(pl.col("model").cast(pl.Enum(["old", "new"])))
+        more["systems"] = ["old", "new"]
+    elif kind == "weights":
+        more["weights"] = "weight"
+    elif kind == "total":
+        more |= {"by": ["model", "country"], "total": True}
+    elif kind == "cluster":
+        more["cluster"] = "pair"
+
+    def words_of(**ratio):
+        got = rf.gate(runs, truth=truth, ratio=ratio, **more).filter(metric="decision")
+        return words(got["why"]), got["why"][-1]
+
+    rejected, other = ({"old": 1, "new": 2}, {"old": 1, "new": 1})
+    rejected, other = (rejected, other) if kind == "cluster" else (other, rejected)
+    number = 3 if kind == "total" else 1
+    lost, why = words_of(**rejected)
+    assert lost == ["cannot be judged"] * number
+    sizes = "300 of old and 300 of new" if kind == "cluster" else "300 of old and 600 of new"
+    assert sizes in why
+    assert words_of(**other)[0] == ["ship"] * number
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
+        ({"test": "max_t"}, "no p-value for a loss of the margin: use test='t'$"),
         ({"margin": 0.1}, "margin=0.1 has no effect with primary=.*leave out margin="),
         ({"at_least": 0.1}, "at_least=0.1 has no effect with primary=.*leave out at_least="),
         ({"undecided": "pass"}, "undecided='pass' has no effect with primary="),
@@ -165,6 +240,15 @@ def test_exit_code_is_of_the_decision(folder, capsys, name, word, code):
     assert f"decision of {name}: {word}: " in capsys.readouterr().err
 
 
+def test_help_has_all_bounds_in_one_group(capsys):
+    with pytest.raises(SystemExit):
+        main(["gate", "--help"])
+    usage, _, rest = capsys.readouterr().out.partition("what must hold:")
+    assert "TRUTH [-m LABEL ...] [--margin 1%] [options]" in usage
+    group = rest.partition("systems and segments:")[0]
+    assert all(f"  --{name} " in group for name in ("primary", "guardrails", "margin"))
+
+
 @pytest.mark.parametrize(
     ("gate", "text"),
     [
@@ -173,10 +257,15 @@ def test_exit_code_is_of_the_decision(folder, capsys, name, word, code):
         ("primary = 'rr'\nmargin = 0.1", "gates[0].margin: primary and guardrails name their"),
         ("primary = 'rr'\n[[gates]]\nmetrics = 'rr'\nmargin = 0.1", "gates[0].primary: it decides"),
         ("primary = 'rr'\nguardrails = {rr = 0.1}", "guardrail 'rr' is primary, too"),
+        (
+            "undecided = 'pass'\n[[gates]]\nprimary = 'rr'",
+            "undecided = 'pass' has no effect with primary",
+        ),
     ],
 )
 def test_a_file_with_a_wrong_launch_is_refused(folder, capsys, gate, text):
-    run = 'run = {old = "old.csv", like = "like.csv"}\ntruth = "truth.csv"\n[[gates]]\n'
-    (folder / "eval.toml").write_text(run + gate)
+    run = 'run = {old = "old.csv", like = "like.csv"}\ntruth = "truth.csv"\n'
+    more, gate = ("", gate) if "[[gates]]" not in gate[:30] else gate.split("[[gates]]\n", 1)
+    (folder / "eval.toml").write_text(f"{run}{more}[[gates]]\n{gate}")
     assert main(["run", "eval.toml", "--dry"]) == 2
     assert text in capsys.readouterr().err

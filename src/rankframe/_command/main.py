@@ -810,7 +810,7 @@ def _check_metrics(command: str, call: argparse.Namespace) -> None:
     requested, bounds, compares = _gated(call)
     amounts = {name: bounds.get(name) for name in floors.OPTIONS}
     rules = {"interval": call.interval, "compares": compares}
-    others: dict[str, Any] = {"margin": bounds["margin"], **amounts}
+    others = {"margin": bounds["margin"], **amounts, "undecided": call.undecided}
     guardrails = bounds.get("guardrails")
     plan = launch.launch_of(call.primary, guardrails, None, paired=True, others=others)
     if plan is None:

@@ -297,6 +297,7 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
     bounds = ask.add_argument_group(
         "what must hold", "Each holds for all metrics, or for LABEL alone."
     )
+    _add(bounds, {"--primary": ("LABEL", _PRIMARY)})
     for option, text in _BOUNDS.items():
         _add_repeated(bounds, option, "[LABEL:]X", f"{text}; repeat for more labels")
     _add(bounds, _DECISION)
@@ -306,18 +307,18 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
     _add_repeated(bounds, "--systems", "SYSTEM", "fail if this system is missing; repeat for more")
     baseline = "compare with this system (default: the first run, or none if there are only floors)"
     _add_systems(ask, baseline, "decision")
-    names = [name for name in _TEST if name not in ("margin", "over")]
-    primary = "ship if this metric is better and no guardrail is worse: one decision per system"
-    _add_test(ask, names, test=(get_args(GateTest), "the test"), primary=("LABEL", primary))
+    names = [name for name in _TEST if name not in ("margin", "primary", "over")]
+    _add_test(ask, names, test=(get_args(GateTest), "the test"))
     _add_conventions(ask, average=False)
     _add_provenance(_add_output(ask))
     _add_files(ask, _WITH_HUMAN)
 
 
+_PRIMARY = "ship if it is better, and every guardrail not worse: one decision per system"
 #: What a metric must keep, each a number of all metrics or of one.
 _BOUNDS = {
-    "--margin": "the accepted loss: a number, or a share of the baseline such as 1%%",
     "--guardrails": "the accepted loss of other metrics, with --primary",
+    "--margin": "the accepted loss: a number, or a share of the baseline such as 1%%",
     "--at-least": "fail each system with a mean below X; one run is enough",
     "--at-most": "fail each system with a mean above X",
 }
@@ -515,7 +516,7 @@ _COMMANDS: dict[str, _Command] = {
     "gate": _Command(
         "decide whether systems pass, by the exit code",
         _add_gate,
-        "RUN [RUN ...] TRUTH -m LABEL [--margin 1%%] [options]",
+        "RUN [RUN ...] TRUTH [-m LABEL ...] [--margin 1%%] [options]",
         "old.csv new.csv truth.csv -m ndcg@10 --margin 1%%",
         "Systems are compared with a baseline, or their means with floors. The exit code is 0 if "
         "all pass, 1 if a system fails, and 2 if something cannot be judged, such as no users; one "

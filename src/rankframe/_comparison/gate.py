@@ -216,10 +216,11 @@ def gate(
 
     A decision is "stop" if the primary metric is worse, or a guardrail is worse by more than its
     margin; else "cannot be judged" if one of them has no test; else "ship" if the primary metric is
-    better and no guardrail is worse by its margin or more; else "hold". The primary metric is
-    tested at 1 − confidence, each guardrail one-sided at half of it. As all must hold, no
-    correction for several metrics is needed. Several systems or segments are not corrected either:
-    each has its own decision.
+    better and every guardrail is shown not worse by its margin; else "hold". A rejected ``ratio``
+    makes each of them "cannot be judged". The primary metric is tested at 1 − confidence, each
+    guardrail one-sided at half of it. As all must hold, no correction for several metrics is
+    needed. Several systems or segments are not corrected either: each is decided at this level, so
+    of many systems that equal the baseline, (1 − confidence)/2 may ship.
 
     A margin of ``"1%"`` is tested as in ``compare``; the column ``margin`` has the share of the
     baseline's mean. Without a test, as with no users or a single one, a system fails, even in a
@@ -250,8 +251,8 @@ def gate(
     >>> floor.select("mean", "passed", "why").row(0)
     (0.5, False, 'too low: the mean is 0.5, below 0.9')
     """
-    others = {"margin": margin, "at_least": at_least, "at_most": at_most}
-    others["undecided"] = None if undecided == "fail" else undecided
+    amounts = {"at_least": at_least, "at_most": at_most}
+    others = {"margin": margin, **amounts, "undecided": undecided}
     launch = launches.launch_of(primary, guardrails, ratio, paired=paired, others=others)
     if launch is not None:
         margin, metrics = launch.margins, metrics or (*launch.margins,)
@@ -275,7 +276,6 @@ def gate(
     question = comparison.ask_systems(
         frame, metrics, truth, by, options, trial, counts=["missed", "hits"], takes_average=False
     )
-    amounts = {"at_least": at_least, "at_most": at_most}
     describe = partial(
         _decisions,
         trial=trial,
@@ -315,7 +315,7 @@ def _decisions(
         compares=trial.needed_by is not None,
     )
     trial = trial._replace(margins=rules, undecided=undecided)
-    _check_test(trial)
+    _check_test(trial, has_launch=launch is not None)
     if floored:
         _check_floors(trial, compares=bool(rules), interval=interval)
     added: dict[str, Any] = ({"margin": pl.Float64} if rules else {}) | _DECIDED
@@ -528,7 +528,7 @@ def _failed(table: pl.DataFrame, own: pl.Expr, why: str) -> pl.DataFrame:
     )
 
 
-def _check_test(trial: Trial) -> None:
+def _check_test(trial: Trial, *, has_launch: bool) -> None:
     """Check that the test decides by a margin, if there is one."""
     keywords.check_confidence(trial.confidence)
     if trial.confidence < 0.5:
@@ -547,9 +547,8 @@ def _check_test(trial: Trial) -> None:
     if test != "t" and rules and trial.undecided == "fail":
         msg = (
             f"{option('undecided', 'fail')}: {option('test', test)} has an interval, but no "
-            f"p-value for a loss of the margin: use {option('test', 't')}, or "
-            f"{option('undecided', 'pass')}"
-        )
+            f"p-value for a loss of the margin: use {option('test', 't')}"
+        ) + f", or {option('undecided', 'pass')}" * (not has_launch)
         raise ValueError(Problem(msg))
     if trial.correction is None or test != "sequential":
         return

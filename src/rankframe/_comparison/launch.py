@@ -46,7 +46,7 @@ def launch_of(
     lone = next((name for name, value in mappings.items() if value is not None), None)
     if primary is None and lone is None:
         return None
-    other = next((name for name, value in others.items() if value is not None), None)
+    other = next((name for name, value in others.items() if value not in (None, "fail")), None)
     msg = ""
     if primary is None:
         msg = (
