@@ -61,20 +61,19 @@ def test_rows_are_whole_users_and_pairs_by_weight(systems, budget, share):
         assert weight == pytest.approx(every[tuple(pair)], abs=1e-12)
     drawn = got.filter(drawn="random")
     assert got["drawn"].to_list() == sorted(got["drawn"], reverse=True)
-    assert drawn.height <= share * budget
     users = drawn["user"].unique(maintain_order=True).to_list()
     assert drawn["user"].rle().len() == len(users)  # user by user
     assert {(u, i) for u in users for i in pool[u]} == {*drawn.select("user", "item").rows()}
     open_users = [u for u in pool if {(u, i) for i in pool[u]} - judged]
     assert set(users) <= set(open_users)
-    if share > 0 and len(users) < len(open_users):
-        left = share * budget - drawn.height
-        assert left < max(len(pool[u]) for u in open_users if u not in users)
+    sizes = [len(pool[user]) for user in open_users]
+    number = int(share * budget + 1e-9) // (sum(sizes) / len(sizes))
+    assert len(users) == min(number, len(open_users))
     chosen = got.filter(drawn="chosen")
     pairs = chosen.select("user", "item").rows()
     rest = [p for p, w in every.items() if w > 0 and p not in judged and p[0] not in users]
     assert set(pairs) <= set(rest)
-    assert len(pairs) == min(len(rest), budget - int(share * budget))
+    assert len(pairs) == min(len(rest), max(budget - drawn.height, 0))
     weights = chosen["weight"].to_list()
     assert weights == sorted(weights, reverse=True)
     assert sorted(weights) == pytest.approx(
@@ -96,6 +95,24 @@ def test_draw_follows_the_seed_and_not_the_rows():
     assert len({tuple(users(runs, seed=seed)) for seed in range(4)}) == 4
     often = [user for seed in range(25) for user in users(runs, 12, seed=seed)[:1]]
     assert len(set(often)) > 9  # any user can be first
+
+
+def test_users_with_many_pairs_are_drawn_as_often_as_others():
+    """Half of the users have 2 pairs and half 20; a draw that ends with the budget has .2 or .6."""
+    items = [f"i{item}" for item in range(20)]
+    lists = {user: items[: 20 if user % 2 else 2] for user in range(300)}
+    run = rf.from_lists(lists)
+    for budget in (25, 60):
+        draws = [
+            rf.runs.to_judge(run, 20, budget=budget, random=1, seed=seed)["user"].unique()
+            for seed in range(150)
+        ]
+        assert {len(users) for users in draws} == {budget // 11}
+        large = sum((users % 2).sum() for users in draws)
+        number = 150 * (budget // 11)
+        assert abs(large / number - 0.5) < 3 * 0.5 / number**0.5
+    sizes = [len(rf.runs.to_judge(run, 20, budget=60, seed=seed)) for seed in range(20)]
+    assert set(sizes) == {60}  # chosen pairs fill what the draw leaves
 
 
 def test_labelled_rows_are_a_truth_and_are_not_asked_for_again():

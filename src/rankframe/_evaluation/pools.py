@@ -54,14 +54,16 @@ def to_judge(
     k
         The depth of the lists to judge.
     budget
-        The greatest number of rows to return.
+        The number of rows to return. Users drawn at random come whole, so with ``random`` near 1
+        there may be a few more.
     truth
         What was judged before, by the same judge: user, item and, unless it is 1 in every row,
         relevance. Or a dict, as ``from_grades`` takes it.
     random
         The share of the budget for users drawn at random, from 0 to 1. Each of them comes with all
-        items down to k of any system. The draw ends at the first user who does not fit into the
-        rest of the share, so there may be fewer random rows, or none.
+        items down to k of any system. Their number is fixed before the draw: how many users of the
+        mean number of items fit into the share, so all users are equally likely, those with many
+        items, too. The draw may need more rows than its share, or fewer.
     seed
         The seed of the draw, ≥ 0. With the same version of Polars, users are drawn in the same
         order for any order of the rows, so a larger budget adds users to those of a smaller one.
@@ -148,12 +150,13 @@ def to_judge(
     order = [pl.col(_ORDER), -pl.col("weight").round(12)]  # equal weights differ in the last bit
     order += [rank_order.as_comparable(name, run.schema[name]) for name in (run.user, run.item)]
     chosen = pairs.filter(~is_drawn, ~pl.col(_JUDGED), pl.col("weight") > 0)
-    chosen = chosen.sort(order, nulls_last=True).head(budget - share)
+    chosen = chosen.sort(order, nulls_last=True).head(budget)  # of which the drawn leave some
     flags = [flag(table) for flag in (guards.table_flag, guards.lists_flag) for table in tables]
     flags += [guards.table_flag(table) for table in truths if table.ungraded is not None]
     result = guards.guarded(
         pl.concat([pairs.filter(is_drawn), chosen]), flags, partial(_raise_broken, tables)
     ).sort(order, nulls_last=True)
+    result = result.filter(is_drawn | (pl.int_range(pl.len()) < budget))
     drawn = pl.when(is_drawn).then(pl.lit("random")).otherwise(pl.lit("chosen"))
     result = result.select(run.user, run.item, drawn.alias("drawn"), "weight")
     return adapters.to_caller_type(result, like=frame, beside=[truth])
@@ -193,12 +196,14 @@ def _pairs(tables: Sequence[Table], k: int) -> pl.LazyFrame:
 
 
 def _in_order_of_draw(pairs: pl.LazyFrame, run: Table, share: int, seed: int) -> pl.LazyFrame:
-    """Number the users drawn, whose pairs fit into a share of the budget; null for the others."""
+    """Number the users drawn, as many as fit on average into a share of the budget; else null."""
     user = rank_order.as_comparable(run.user, run.schema[run.user])
     size = pl.len().cast(pl.Int64).alias(_SIZE)
     users = pairs.group_by(run.user).agg(size, pl.col(_JUDGED).all()).filter(~pl.col(_JUDGED))
     users = users.with_columns(user.hash(seed).hash(seed).alias(_DRAW)).sort(pl.col(_DRAW), user)
-    users = users.filter(pl.col(_SIZE).cum_sum() <= share)
+    # a draw that ends where the budget does has too few users with many pairs, or too many
+    number = pl.len().cast(pl.Int64)
+    users = users.filter(pl.int_range(number) < share * number // pl.col(_SIZE).sum())
     return pairs.join(users.select(run.user, pl.col(_DRAW).alias(_ORDER)), on=run.user, how="left")
 
 
