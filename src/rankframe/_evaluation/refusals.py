@@ -24,6 +24,7 @@ def refuse(question: Question, tables: Tables) -> None:
             metric.reads, has_subtopics=tables.has_subtopics, inputs=tables.beside
         )
         _check_scope(metric, reading, tables)
+        _check_abstention(metric, tables)
         if metric.is_own:
             _check_missed_items(metric, reading, tables)
         if settings.chance:
@@ -110,6 +111,16 @@ def _check_scope(metric: RequestedMetric, reading: Reading, tables: Tables) -> N
                 f"pl.col({name!r}).filter(pl.col('listed') & (pl.col('rank') <= 10)).mean()"
             )
             raise ValueError(msg)
+
+
+def _check_abstention(metric: RequestedMetric, tables: Tables) -> None:
+    """Warn of a metric of users without a relevant item, of whom none counts."""
+    is_abstention = metric.call is not None and metric.call.entry.label == "abstention_recall"
+    if is_abstention and tables.users == "truth" and metric.relevant_at is None:
+        errors.warn(
+            f"metric {metric.name!r} is null for users with a relevant item, and only they count "
+            f"with {option('users', 'truth')}: pass {option('users', 'judged')}"
+        )
 
 
 def _check_missed_items(metric: RequestedMetric, reading: Reading, tables: Tables) -> None:

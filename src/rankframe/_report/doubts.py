@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from rankframe._comparison import decision, notes, numerals, sentences, summaries, trials
-from rankframe._evaluation import user_choice
+from rankframe._evaluation import user_choice, user_columns
 from rankframe._report import checks, facts, strips, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.verdict import Outcome, say, text_of
@@ -116,7 +116,11 @@ def _unjudged(numbers: Numbers) -> list[str]:
 def _missed(numbers: Numbers) -> list[str]:
     rows = [(text_of(name), "", numbers.users, count) for name, count in numbers.missed.items()]
     schema = ["system", "segment", "users", "num_missed"]
+    of_users = numbers.values.rows
+    without = of_users.filter(pl.col(user_columns.MISSED).fill_null(value=False))
+    values = without.select(name for name in numbers.names if name in of_users.columns)
     counts = numbers.values.tables.users in ("truth", "judged", "rows")
+    counts &= not any((column != 0).any() for column in values.iter_columns())
     table = pl.DataFrame(rows, schema=schema, orient="row")
     lines = sentences.missed_lines(table, nouns=numbers.nouns)
     zero = "" if counts else None

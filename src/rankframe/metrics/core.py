@@ -795,8 +795,8 @@ def abstention_recall() -> pl.Expr:
     -------
     Expr
         Float64, 0 or 1, named ``abstention_recall``. Null for a user with a relevant item, or
-        without a row in the truth. So the mean is null with the users that count by default,
-        those with a relevant item: pass ``users="judged"``.
+        without a row in the truth. So the mean is null, with a warning, with the users that count
+        by default, those with a relevant item: pass ``users="judged"``.
 
     Notes
     -----
