@@ -1,5 +1,6 @@
 """Which difference so many users show: against G*Power, statsmodels, quadrature and simulation."""
 
+import re
 from itertools import pairwise
 from math import ceil, sqrt
 
@@ -443,6 +444,58 @@ def test_equal_system_passes_as_often_as_by_simulation():
     why = rf.gate(table, "v", margin=0.02, **options)["why"].item()
     times = round(100 * row["passes"])
     assert f"; an equal system passes {times} times in 100 with 300 users: 2,0" in why
+
+
+@pytest.mark.parametrize("kind", ["users", "clusters", "weights", "both"])
+def test_passes_is_the_share_of_resampled_systems_that_pass(kind):
+    """Gains and as many losses go through the gate, drawn again with clusters and weights."""
+    random, number, size = np.random.default_rng(4), 80, 3 if kind in ("clusters", "both") else 1
+    gains = random.normal(0, 0.1, (number // 2, 1)) + random.normal(0, 0.1, (number // 2, size))
+    gains = np.concatenate([gains, -gains])
+    weights = np.tile(random.uniform(0.2, 3, (number // 2, size)), (2, 1))
+    options = {"higher_is_better": {"v": True}, "baseline": "old", "margin": 0.026}
+    options |= {"cluster": "c"} if size > 1 else {}
+    options |= {"weights": "w"} if kind in ("weights", "both") else {}
+
+    def table(units):
+        columns = {
+            "repeat": np.arange(units.size * size) // (number * size),
+            "c": np.arange(units.size * size) // size,
+            "user": np.arange(units.size * size),
+            "w": weights[units].ravel(),
+        }
+        values = {"old": 0.5, "new": 0.5 + gains[units].ravel()}
+        return {name: pl.DataFrame({**columns, "v": value}) for name, value in values.items()}
+
+    drawn = table(random.integers(0, number, (400, number)))
+    passed = rf.gate(drawn, "v", by="repeat", **options)["passed"].mean()
+    why = rf.gate(table(np.arange(number)), "v", **options)["why"].item()
+    times = int(re.search(r"passes (\d+) times in 100", why)[1])
+    assert 0.1 < passed < 0.9
+    assert times / 100 == pytest.approx(passed, abs=0.05)
+    if "weights" not in options:
+        planned = rf.stats.power(table(np.arange(number)), "v", **options)
+        assert round(100 * planned["passes"].item()) == times
+    else:
+        with pytest.raises(ValueError, match="weights"):
+            rf.stats.power(table(np.arange(number)), "v", **options)
+
+
+def test_needed_is_null_with_a_reason_where_no_number_of_users_passes():
+    """A tenth lose .6 and gains are small: the gate bounds the loss of a tenth by 1."""
+    gains = np.where(np.arange(200) % 10 == 0, -0.6, 0.6 / 9)
+    table = {
+        name: pl.DataFrame({"user": range(200), "v": values})
+        for name, values in (("old", np.full(200, 0.6)), ("new", 0.6 + gains))
+    }
+    options = {"higher_is_better": {"v": True}, "value_range": {"v": (0, 1)}, "margin": 0.03}
+    row = rf.stats.power(table, "v", **options).row(0, named=True)
+    assert (row["passes"], row["needed"]) == (0, None)
+    assert row["note"].endswith(
+        "needed is null: no number of users is enough, as those who lose most may lose all"
+    )
+    why = rf.gate(table, "v", **options)["why"].item()
+    assert why.endswith("passes 0 times in 100 with 200 users: no number is enough for 8 in 10")
 
 
 def test_margin_and_difference_are_not_asked_at_once():

@@ -129,9 +129,11 @@ def note_of(pair: Pair, trial: Trial, traits: Traits) -> Note | None:
     if equal is None:
         return None
     share, most = equal.passes(equal.observations), None
-    if share < POWER and (needed := equal.needed(POWER)) is not None:
-        unit = 10 ** max(len(str(needed)) - 2, 0)
-        most = f"{ceil(needed / unit) * unit:,}"
+    if share < POWER:
+        needed, most = equal.needed(POWER), "no number is enough"
+        if needed is not None:
+            unit = 10 ** max(len(str(needed)) - 2, 0)
+            most = f"{ceil(needed / unit) * unit:,} are needed"
     return notes.note("equal_passes", times=round(100 * share), number=equal.users, needed=most)
 
 

@@ -133,13 +133,14 @@ def power(
         With ``margin``, ``target`` is the margin. ``passes`` (Float64, before ``needed``) is the
         share of equal systems that pass ``gate`` with ``undecided="fail"``, and ``needed`` is the
         number of users with whom this share is ``power``. Both are null, and ``note`` says so,
-        where no user gains or none loses.
+        where no user gains or none loses. ``needed`` alone is null, with a note, where ``gate``
+        takes those who lose far more than others for users who lose all that a value can.
 
         With ``human``, there are also ``users_human`` (Int64, users with human labels and both
         values) and, last, ``needed_human`` (Int64): the least number of these users whose human
         labels detect the target, together with the judge's labels of all; null, with a note, if
-        human labels of all do not. Then ``needed`` assumes the same share of users with human
-        labels, and ``std`` is that of differences by humans.
+        human labels of all do not. Then ``needed`` is another plan: more users, and the same share
+        of them with human labels. ``std`` is that of differences by humans.
 
     Raises
     ------
@@ -345,11 +346,14 @@ def _numbers_of_gate(
     mean = float(pair.of_baseline.mean())
     why = margins.no_share_of(mean, margin)
     equal = None if why else gate_power.equal_system(pair, margin, traits, trial)
+    said = notes.unpacked(numbers["note"])
     if equal is None:
-        said = [] if pair.undefined else [why or notes.note("no_equal")]
-        return {"note": notes.packed([*notes.unpacked(numbers["note"]), *said])}
+        said += [] if pair.undefined else [why or notes.note("no_equal")]
+        return {"note": notes.packed(said)}
+    needed = equal.needed(power)
     return {
+        "note": notes.packed([*said, notes.note("no_number") if needed is None else None]),
         "target": margin.size * mean if margin.relative else margin.size,
         "passes": equal.passes(equal.observations),
-        "needed": equal.needed(power),
+        "needed": needed,
     }
