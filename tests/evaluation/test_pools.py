@@ -73,7 +73,7 @@ def test_rows_are_whole_users_and_pairs_by_weight(systems, budget, share):
     pairs = chosen.select("user", "item").rows()
     rest = [p for p, w in every.items() if w > 0 and p not in judged and p[0] not in users]
     assert set(pairs) <= set(rest)
-    assert len(pairs) == min(len(rest), max(budget - drawn.height, 0))
+    assert len(pairs) == min(len(rest), max(budget - max(drawn.height, int(share * budget)), 0))
     weights = chosen["weight"].to_list()
     assert weights == sorted(weights, reverse=True)
     assert sorted(weights) == pytest.approx(
@@ -111,8 +111,8 @@ def test_users_with_many_pairs_are_drawn_as_often_as_others():
         large = sum((users % 2).sum() for users in draws)
         number = 150 * (budget // 11)
         assert abs(large / number - 0.5) < 3 * 0.5 / number**0.5
-    sizes = [len(rf.runs.to_judge(run, 20, budget=60, seed=seed)) for seed in range(20)]
-    assert set(sizes) == {60}  # chosen pairs fill what the draw leaves
+    sizes = {len(rf.runs.to_judge(run, 20, budget=60, seed=seed)) for seed in range(20)}
+    assert min(sizes) < max(sizes) == 60  # chosen pairs make room for the drawn
 
 
 def test_labelled_rows_are_a_truth_and_are_not_asked_for_again():

@@ -136,7 +136,8 @@ def decided(rows: pl.LazyFrame, values: Values, launch: Launch, trial: Trial) ->
 
 def _users_of(values: Values, *, total: bool) -> pl.LazyFrame:
     """Count the users of each group who have a list, or their clusters."""
-    rows, unit = values.rows, pl.col(values.cluster or values.user)
+    rows = values.rows
+    unit = pl.col(user_columns.CLUSTER if values.cluster else values.user)
     if user_columns.MISSED in rows.collect_schema():
         rows = rows.filter(~pl.col(user_columns.MISSED).fill_null(value=False))
     count = unit.n_unique().cast(pl.Int64).alias(_COUNT)

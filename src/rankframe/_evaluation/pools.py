@@ -54,8 +54,8 @@ def to_judge(
     k
         The depth of the lists to judge.
     budget
-        The number of rows to return. Users drawn at random come whole, so with ``random`` near 1
-        there may be a few more.
+        The greatest number of rows to return. Users drawn at random come whole, so with ``random``
+        near 1 there may be a few more.
     truth
         What was judged before, by the same judge: user, item and, unless it is 1 in every row,
         relevance. Or a dict, as ``from_grades`` takes it.
@@ -150,7 +150,7 @@ def to_judge(
     order = [pl.col(_ORDER), -pl.col("weight").round(12)]  # equal weights differ in the last bit
     order += [rank_order.as_comparable(name, run.schema[name]) for name in (run.user, run.item)]
     chosen = pairs.filter(~is_drawn, ~pl.col(_JUDGED), pl.col("weight") > 0)
-    chosen = chosen.sort(order, nulls_last=True).head(budget)  # of which the drawn leave some
+    chosen = chosen.sort(order, nulls_last=True).head(budget - share)
     flags = [flag(table) for flag in (guards.table_flag, guards.lists_flag) for table in tables]
     flags += [guards.table_flag(table) for table in truths if table.ungraded is not None]
     result = guards.guarded(
