@@ -98,7 +98,7 @@ def test_draw_follows_the_seed_and_not_the_rows():
 
 
 def test_users_with_many_pairs_are_drawn_as_often_as_others():
-    """Half of the users have 2 pairs and half 20; a draw that ends with the budget has .2 or .6."""
+    """Half have 2 pairs, half 20, who are .37 or .42 of a draw that ends before the budget does."""
     items = [f"i{item}" for item in range(20)]
     lists = {user: items[: 20 if user % 2 else 2] for user in range(300)}
     run = rf.from_lists(lists)

@@ -961,3 +961,13 @@ def test_histogram_of_any_range_is_drawn(gain):
     made = rf.report(data, pl.col("v").filter("relevant").max(), baseline="a")
     assert "<svg" in made.html()
     assert 'id="changes"' in made.html()
+
+
+def test_no_list_counts_as_0_only_where_it_does():
+    truth = pl.DataFrame({"user": range(40), "item": "a", "relevance": [0, 1] * 20})
+    run = truth.select("user", "item", rank=1)
+    runs = {"old": run, "new": run.filter(pl.col("user") > 9)}
+    for metrics, is_said in ((("recall@5",), True), (("recall@5", "abstention_recall"), False)):
+        text = unmarked(rf.report(runs, *metrics, truth=truth, users="judged").html())
+        assert "10 of 40 users have no list of new" in text
+        assert ("no list counts as 0" in text) is is_said

@@ -201,7 +201,7 @@ def _in_order_of_draw(pairs: pl.LazyFrame, run: Table, share: int, seed: int) ->
     size = pl.len().cast(pl.Int64).alias(_SIZE)
     users = pairs.group_by(run.user).agg(size, pl.col(_JUDGED).all()).filter(~pl.col(_JUDGED))
     users = users.with_columns(user.hash(seed).hash(seed).alias(_DRAW)).sort(pl.col(_DRAW), user)
-    # a draw that ends where the budget does has too few users with many pairs, or too many
+    # a draw that ends before the budget does has too few users with many pairs
     number = pl.len().cast(pl.Int64)
     users = users.filter(pl.int_range(number) < share * number // pl.col(_SIZE).sum())
     return pairs.join(users.select(run.user, pl.col(_DRAW).alias(_ORDER)), on=run.user, how="left")
