@@ -61,9 +61,10 @@ def shrunken(of_segments: Estimate, confidence: float) -> tuple[Array, Array, Ar
     """Shrink the means of segments toward their weighted mean, by their variance τ² beyond chance.
 
     Return the values and the ends of their intervals; NaN without two means, or without a spread.
-    τ² is Paule's and Mandel's. The variance of an interval is averaged over the quantiles of τ²
-    that Cochran's Q allows. Each squared error is averaged with that of the users of all segments,
-    as 30 of them: one of few users is a guess, and of one user unknown.
+    τ² is Paule's and Mandel's. The variance of an interval is the mean over the quantiles of τ²
+    that Cochran's Q allows, and a standard deviation more. Each squared error is averaged with that
+    of the users of all segments, as 30 of them: one of few users is a guess, and of one user
+    unknown.
     """
     result = np.full((3, of_segments.mean.size), np.nan)
     has = ~np.isnan(of_segments.mean)
@@ -82,7 +83,7 @@ def shrunken(of_segments: Estimate, confidence: float) -> tuple[Array, Array, Ar
     center, share = (weights * mean).sum(axis=1, keepdims=True) / total, own * weights
     values = center + (1 - share) * (mean - center)
     variances = (1 - share) * own + share**2 / total + (values - values[0]) ** 2
-    error = variances[1:].mean(axis=0) ** 0.5
+    error = (variances[1:].mean(axis=0) + variances[1:].std(axis=0)) ** 0.5  # skewed over τ²
     shrunk = Estimate(values[0], error, freedom + _POOLED, 0 * error)
     result[:, has] = shrunk.mean, *shrunk.interval(confidence)
     return result[0], result[1], result[2]
