@@ -24,7 +24,7 @@ CELLS = {"a": ("a", "integer"), "b": ("b", "integer"), "c": ("c", "integer"), "t
 SENTENCES = [
     "{metrics} [metrics]",
     "{other_metrics} other metrics",
-    "{numbers} numbers of {measures} measures match",
+    "{numbers} values of {measures} measures match",
     "{measures} measures of trec_eval",
     "{tools} other tools",
     "faster than {libraries} libraries on every data shape",
@@ -32,7 +32,7 @@ SENTENCES = [
     "RecTools takes {rectools_a} times as long, RePlay {replay_a}, pytrec_eval {pytrec_eval_a},"
     " Spark's RankingMetrics {pyspark_a} and ranx {ranx_a} (after its JIT warm-up)",
     "{join_least} to {join_most} times as long as the bare join",
-    "300 M rows of Parquet in {seconds} s and {gigabytes} GB",
+    "300 M rows of Parquet in {seconds} s, using {gigabytes} GB",
     # the page of benchmarks
     "| RecTools | 10, 5.5, 6 | {rectools_a} | {rectools_b} | {rectools_c} | {rectools_t} |",
     "| pytrec_eval | 20 | {pytrec_eval_a} | {pytrec_eval_b} | {pytrec_eval_c} | {pytrec_eval_t} |",
