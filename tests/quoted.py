@@ -41,8 +41,8 @@ SENTENCES = [
     "| Spark's RankingMetrics | 50 | {pyspark_a} | {pyspark_b} | {pyspark_c} | {pyspark_t} |",
     "On (a), pytrec_eval takes {pytrec_eval_a} times as long",
     "pandas frames as input, it takes {pandas_a}, {pandas_b} and {pandas_c} times as long",
-    "growth is met ({large} s per million rows, {small} at 10 M)",
-    "{seconds} s instead of 22 s; the bare join of both files takes {join_seconds} s",
+    "{large} s per million rows, {small} at 10 M",
+    "{seconds} s (goal 22); the bare join of both files takes {join_seconds} s",
     "{gigabytes} GB instead of 3.5 GB; the join holds {join_gigabytes} GB",
     "300 M rows of run take {megabytes} MB",
 ]
