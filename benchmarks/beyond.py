@@ -35,8 +35,8 @@ LABELS = {
     "recommenders": ["coverage@10", "entropy@10", VECTORS],
 }
 ALL = "all"
-COLUMNS = ["data", "metrics", "against", "seconds", "rankframe_seconds", "goal", "ratio", "verdict"]
-MEMORY = ["peak_mb", "rankframe_peak_mb", "memory_goal_mb", "memory_verdict"]
+COLUMNS = ["metrics", "against", "seconds", "rankframe_seconds", "goal", "ratio", "verdict"]
+COLUMNS += ["peak_mb", "rankframe_peak_mb"]
 
 Ask = Callable[[list[str] | None], dict[str, Any]]
 Row = dict[str, Any]
@@ -83,27 +83,13 @@ def timed(options: argparse.Namespace) -> Iterator[Row]:
     for peer, together in {"rectools": 5.0, "replay": 10.0}.items():
         for labels in [LABELS[peer], *([label] for label in LABELS[peer])]:
             goal = together if peer == "replay" or len(labels) > 1 else 1.0
-            yield _against(peer, "1 M", million, labels, goal, None, options.rounds)
+            yield _against(peer, million, labels, goal, options.rounds)
     yield _vectors(million, options.rounds)
-    ten = files("10 M", small=options.small)
-    yield _against("rectools", "10 M", ten, LABELS["rectools"], 5.0, 3000, options.rounds)
 
 
-def _against(
-    peer: str,
-    data: str,
-    made: tuple[Path, ...],
-    labels: list[str],
-    goal: float,
-    memory_goal: float | None,
-    rounds: int,
-) -> Row:
+def _against(peer: str, made: tuple[Path, ...], labels: list[str], goal: float, rounds: int) -> Row:
     """Time a peer and rankframe in turn."""
-    row = {
-        "data": data,
-        "metrics": labels[0] if len(labels) == 1 else ALL,
-        "against": _title(peer),
-    }
+    row = {"metrics": labels[0] if len(labels) == 1 else ALL, "against": _title(peer)}
     try:
         with side(f"beyond_{peer}", made) as them, side(OWN, made) as us:
             them(labels)
@@ -111,14 +97,7 @@ def _against(
             turns = [(them(None), us(None)) for _ in range(rounds)]
     except RuntimeError as error:
         return row | {"verdict": str(error)}
-    theirs, ours = (_best(turns) for turns in zip(*turns, strict=True))
-    ratio = theirs.seconds / ours.seconds
-    return (
-        row
-        | _speed(theirs.seconds, ours.seconds, ratio, f"≥ {goal:.2g}", met=ratio >= goal)
-        | {"peak_mb": theirs.peak}
-        | _memory(ours.peak, memory_goal)
-    )
+    return row | _speed(turns, goal)
 
 
 def _vectors(made: tuple[Path, ...], rounds: int) -> Row:
@@ -127,14 +106,7 @@ def _vectors(made: tuple[Path, ...], rounds: int) -> Row:
         sets([GENRES])
         vectors([VECTORS])
         turns = [(sets(None), vectors(None)) for _ in range(rounds)]
-    of_sets, of_vectors = (_best(turns) for turns in zip(*turns, strict=True))
-    ratio = of_sets.seconds / of_vectors.seconds
-    return (
-        {"data": "1 M", "metrics": VECTORS, "against": "genres, distance=hamming"}
-        | _speed(of_sets.seconds, of_vectors.seconds, ratio, "≥ 0.5", met=ratio >= 0.5)
-        | {"peak_mb": of_sets.peak}
-        | _memory(of_vectors.peak, None)
-    )
+    return {"metrics": VECTORS, "against": "genres, distance=hamming"} | _speed(turns, 0.5)
 
 
 def _best(turns: tuple[dict[str, float], ...]) -> Best:
@@ -142,19 +114,18 @@ def _best(turns: tuple[dict[str, float], ...]) -> Best:
     return Best(seconds, max(turn["peak_mb"] for turn in turns))
 
 
-def _speed(seconds: float | None, own: float, ratio: float | None, goal: str, *, met: bool) -> Row:
+def _speed(turns: list[tuple[dict[str, float], dict[str, float]]], goal: float) -> Row:
+    theirs, ours = (_best(turns) for turns in zip(*turns, strict=True))
+    ratio = theirs.seconds / ours.seconds
     return {
-        "seconds": seconds,
-        "rankframe_seconds": own,
-        "goal": goal,
+        "seconds": theirs.seconds,
+        "rankframe_seconds": ours.seconds,
+        "goal": f"≥ {goal:.2g}",
         "ratio": ratio,
-        "verdict": "met" if met else "missed",
+        "verdict": "met" if ratio >= goal else "missed",
+        "peak_mb": theirs.peak,
+        "rankframe_peak_mb": ours.peak,
     }
-
-
-def _memory(peak: float, goal: float | None) -> Row:
-    verdict = None if goal is None else "met" if peak <= goal else "missed"
-    return {"rankframe_peak_mb": peak, "memory_goal_mb": goal, "memory_verdict": verdict}
 
 
 # ------------------------------------------------------------------ the table
@@ -162,8 +133,7 @@ def _memory(peak: float, goal: float | None) -> Row:
 
 def table(rows: list[Row]) -> pl.DataFrame:
     """Make one table, rounded."""
-    names = [*COLUMNS, *MEMORY]
-    frame = pl.DataFrame([{name: row.get(name) for name in names} for row in rows])
+    frame = pl.DataFrame([{name: row.get(name) for name in COLUMNS} for row in rows])
     return frame.with_columns(
         pl.col("seconds", "rankframe_seconds").cast(pl.Float64).round(3),
         pl.col("ratio").cast(pl.Float64).round_sig_figs(2),
@@ -187,7 +157,7 @@ def main() -> None:
     rows: list[Row] = []
     for row in timed(options):
         rows.append(row)
-        print(*(row.get(name) for name in [*COLUMNS, *MEMORY]), sep="\t", flush=True)
+        print(*(row.get(name) for name in COLUMNS), sep="\t", flush=True)
     text = report.markdown(table(rows))
     print(text)
     if not options.small:
@@ -202,7 +172,7 @@ def _options() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--small", action="store_true", help="1/50 of the users and items; keeps no results")
-    add("--rounds", type=int, default=5, help="measurements of each side, in turn")
+    add("--rounds", type=int, default=3, help="measurements of each side, in turn")
     return parser.parse_args()
 
 
