@@ -555,3 +555,13 @@ def test_report_claims_nothing_of_the_judge_alone():
     assert (
         "The answer differs among" not in rf.report(runs, "ndcg@2", **options, human=human).verdict
     )
+
+
+def test_means_of_segments_in_a_total_are_corrected():
+    options = {"truth": truth_of(BESIDE + ALONE), "human": truth_of(HUMAN), "total": True}
+    team = pl.when(pl.col("user").hash(1) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
+    run = RUN.with_columns(team=team)
+    rows = rf.summarize(run, "dcg@1", **options, by="team", users="both", undefined=0.0)
+    means, total = rows["mean"].drop_nulls().to_list()[:-1], rows.row(-1, named=True)
+    assert total["groups_mean"] == pytest.approx(sum(means) / len(means))
+    assert total["groups"] == len(means)

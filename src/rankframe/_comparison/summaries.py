@@ -420,23 +420,28 @@ def sampled(
     samples = _samples(rows, values, by, method, pooled=False)
     if total:
         samples += _samples(rows, values, group_means.total_by(by), method, pooled=True)
-    summary = descriptions(rows, values, total=total)
-    corrected = [(of.human, float(statistics.mean_of(of.sample))) for of in samples if of.human]
+    corrections = None
     if values.has_human:
-        numbers = [(mean, human[0], human[1]) for human, mean in corrected]
+        numbers = [
+            (float(statistics.mean_of(of.sample)), *of.human[:2]) for of in samples if of.human
+        ]
         schema = {"mean": pl.Float64, **HUMAN}
-        columns = pl.DataFrame(numbers, schema=schema, orient="row")
-        summary = summary.with_columns(columns.with_columns(pl.selectors.float().fill_nan(None)))
-    return samples, summary
+        corrections = pl.DataFrame(numbers, schema=schema, orient="row").fill_nan(None)
+    return samples, descriptions(rows, values, total=total, corrections=corrections)
 
 
-def descriptions(rows: pl.DataFrame, values: Values, *, total: bool) -> pl.DataFrame:
-    """Describe each group and metric in a row, without intervals."""
+def descriptions(
+    rows: pl.DataFrame, values: Values, *, total: bool, corrections: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Describe each group and metric in a row, with corrected means, without intervals."""
+    corrections = pl.DataFrame() if corrections is None else corrections
     summary = _describe(rows, values, values.by)
+    summary = summary.with_columns(corrections.head(summary.height))
     if not total:
         return summary
     whole = group_means.total_by(values.by)
-    totals = _describe(rows, values, whole).join(
+    totals = _describe(rows, values, whole)
+    totals = totals.with_columns(corrections.tail(totals.height)).join(
         _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
     )
     return pl.concat([summary, totals], how="diagonal")
