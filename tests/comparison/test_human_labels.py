@@ -565,3 +565,12 @@ def test_means_of_segments_in_a_total_are_corrected():
     means, total = rows["mean"].drop_nulls().to_list()[:-1], rows.row(-1, named=True)
     assert total["groups_mean"] == pytest.approx(sum(means) / len(means))
     assert total["groups"] == len(means)
+
+
+def test_both_tables_have_grades_or_neither():
+    judge, human = truth_of(BESIDE + ALONE), truth_of(HUMAN)
+    bare = human.drop("relevance")
+    with pytest.raises(rf.errors.RankingDataError, match="^human: there is no column of grades"):
+        rf.summarize(RUN, "dcg@1", truth=judge, human=bare)
+    with pytest.raises(rf.errors.RankingDataError, match="^truth: there is no column of grades"):
+        rf.summarize(RUN, "dcg@1", truth=judge.drop("relevance"), human=human)

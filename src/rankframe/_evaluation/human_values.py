@@ -49,6 +49,7 @@ def with_human(values: Values, question: Question, human: Truth) -> Values:
             of_labels = replace(question, truth=labels_of, settings=settings)
             of_human = evaluation.plan_values(of_labels)
             rules.raise_in_tables([cast("Table", of_human.source.tables.truth)])
+        _check_grades(values, of_human)
         _check_users(table, values)
         with _calling_human():
             own = of_human.checks.guarded(of_human.rows).collect()
@@ -115,6 +116,20 @@ def _drawn(table: pl.LazyFrame) -> pl.LazyFrame:
         text += table_code("human", *calls)
         rules.raise_if_any(table.filter(is_chosen), "human", "drawn", text)
     return table
+
+
+def _check_grades(values: Values, of_human: Values) -> None:
+    """Check that both tables have grades, or neither: without any, every pair is relevant."""
+    truths = [cast("Table", side.source.tables.truth) for side in (values, of_human)]
+    graded = [truth.relevance for truth in truths]
+    if None in graded and any(graded):
+        lacking, other = ("truth", "human") if graded[0] is None else ("human", "truth")
+        name = next(filter(None, graded))
+        msg = (
+            f"{lacking}: there is no column of grades, and {other} has {name!r}: every pair would "
+            f"be relevant: give both tables a column {name!r}, such as 1 for relevant and 0"
+        )
+        raise RankingDataError(msg)
 
 
 def _refuse(rows: pl.DataFrame | pl.LazyFrame, keys: Sequence[str], text: str) -> None:
