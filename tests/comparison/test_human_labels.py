@@ -466,6 +466,7 @@ def test_labels_are_read_as_a_truth():
     assert cured(human, "no column 'query' for user").columns[0] == "query"
 
 
+@pytest.mark.filterwarnings("ignore:.*empty_as_null:DeprecationWarning")  # of pasted cures, 1.44
 def test_lists_of_relevant_items():
     pairs = {"user": [1, 2, 3], "retrieved": [["a", "b"], ["c"], ["d"]]}
     run = pl.DataFrame(pairs | {"expected": [["a"], ["d"], ["d"]], "gold": [["b"], ["c"], ["d"]]})
