@@ -69,6 +69,12 @@ def launch_of(
         if not isinstance(cast("object", value), Mapping | None):
             msg = f"{option(name)} must be a mapping of names, not {value!r}"
             raise TypeError(Problem(msg))
+    if not isinstance(cast("object", primary), str):
+        msg = (
+            f"{option('primary')} must be the label of one metric, such as 'ndcg@10', not "
+            f"{type(primary).__name__} {primary!s}"
+        )
+        raise TypeError(Problem(msg))
     launch = Launch(cast("str", primary), dict(guardrails or {}), ratio)
     for name, size in launch.guardrails.items():
         if (bound := trials.bound_of(size)) is None or bound.size <= 0 or name == primary:
