@@ -192,6 +192,10 @@ def test_planned_shares_are_of_users_or_their_clusters(kind):
         ({"ratio": {"old": 1}}, "ratio= is of different users: leave it out, or pass paired=False"),
         ({"ratio": {"old": 0}, "paired": False}, "ratio of 'old' must be a number > 0, not 0"),
         ({"ratio": {"old": 1}, "paired": False}, "ratio: no share of 'better': name each system"),
+        (
+            {"ratio": dict.fromkeys([*RUNS, "x"], 1), "paired": False},
+            "ratio: no system 'x': leave it out; there are .*'old', 'better', 'like', 'lossy'",
+        ),
         ({"primary": ["rr"]}, "primary= must be the label of one metric, such as.*not list"),
         ({"primary": rf.metrics.ndcg_at(5)}, "primary= must be the label of one metric.*not Expr"),
         ({"guardrails": 3}, "guardrails= must be a mapping of names, not 3"),

@@ -130,6 +130,9 @@ def decided(rows: pl.LazyFrame, values: Values, launch: Launch, trial: Trial) ->
         if launch.ratio is not None:
             of_groups = table.filter(pl.col(_COUNT).is_not_null())
             counts = {row[:-1]: row[-1] for row in of_groups.select(*values.by, _COUNT).rows()}
+            _check_shares(
+                launch.ratio, [*dict.fromkeys(table["baseline"].drop_nulls())], table[values.by[0]]
+            )
             table = table.filter(pl.col(_COUNT).is_null()).drop(_COUNT)
         groups = table.partition_by(values.by, maintain_order=True)
         parts = [
@@ -138,6 +141,14 @@ def decided(rows: pl.LazyFrame, values: Values, launch: Launch, trial: Trial) ->
         return pl.concat(parts) if parts else table
 
     return rows.map_batches(join, schema=schema)
+
+
+def _check_shares(ratio: Mapping[Any, float], baselines: Sequence[Any], systems: pl.Series) -> None:
+    """Check that each planned share is of a system."""
+    present = [*dict.fromkeys([*baselines, *systems.drop_nulls()])]
+    if unknown := [name for name in ratio if name not in present]:
+        msg = f"ratio: no system {unknown[0]!r}: leave it out; there are {present}"
+        raise ValueError(msg)
 
 
 def _users_of(values: Values, *, total: bool) -> pl.LazyFrame:
