@@ -68,6 +68,8 @@ def launch_of(
     for name, value in mappings.items():
         if not isinstance(cast("object", value), Mapping | None):
             msg = f"{option(name)} must be a mapping of names, not {value!r}"
+            if name == "guardrails":
+                msg += ": name the metric of each margin, as in METRIC:MARGIN on the command line"
             raise TypeError(Problem(msg))
     if not isinstance(cast("object", primary), str):
         msg = (
