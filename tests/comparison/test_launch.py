@@ -135,8 +135,10 @@ def test_planned_shares_of_users_are_tested(ratio, word):
         runs[name] = pl.DataFrame({"user": users, "item": "a", "rank": of_users})
     truth = pl.DataFrame({"user": range(start), "item": "a"})
     options = {"paired": False, "users": "both", "primary": "rr", "ratio": ratio}
-    got = rf.gate(runs, truth=truth, **options).filter(metric="decision")["why"].item()
+    rows = rf.gate(runs, truth=truth, **options)
+    got = rows.filter(metric="decision")["why"].item()
     assert words([got]) == [word]
+    assert [*rows["passed"]] == [word == "ship"] * 2
     if word != "ship":
         assert "150 of old and 300 of better have a list, not 225 of old and 225 of better" in got
 

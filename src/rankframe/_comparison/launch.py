@@ -148,7 +148,7 @@ def decided(rows: pl.LazyFrame, values: Values, launch: Launch, trial: Trial) ->
 def _check_shares(ratio: Mapping[Any, float], baselines: Sequence[Any], systems: pl.Series) -> None:
     """Check that each planned share is of a system."""
     present = [*dict.fromkeys([*baselines, *systems.drop_nulls()])]
-    if unknown := [name for name in ratio if name not in present]:
+    if present and (unknown := [name for name in ratio if name not in present]):
         msg = f"ratio: no system {unknown[0]!r}: leave it out; there are {present}"
         raise ValueError(msg)
 
@@ -182,6 +182,8 @@ def _joined(
         sizes = [counts.get((name, *(first[key] for key in by[1:])), 0) for name in names]
         if mismatch := _mismatch(names, sizes, launch.ratio):
             word, why = "cannot be judged", mismatch
+            no_trust = pl.lit(f"{word}: sample-ratio mismatch")
+            group = group.with_columns(passed=pl.lit(value=False), why=no_trust)
     row = dict.fromkeys(group.columns) | {name: first[name] for name in (*by, "baseline")}
     row |= {"metric": DECISION, "passed": word == "ship", "why": f"{word}: {why}"}
     yield pl.DataFrame([row], schema=group.schema)
