@@ -174,7 +174,8 @@ def estimate(sample: Sample, counts: Places | None = None) -> Estimate:
         parts = influences(values, weights, counts)
         error = np.where(differs(values, counts), _jackknife_error(parts, counts), np.nan)
         parts = parts - weighted_mean(parts, counts)
-        second, third = weighted_mean(parts**2, counts), weighted_mean(parts**3, counts)
+        squares = parts**2  # a power of 3 takes ten times as long as two products
+        second, third = weighted_mean(squares, counts), weighted_mean(squares * parts, counts)
         skew = third / second**1.5 / np.sqrt(number)
     return Estimate(mean, error, freedom, skew)
 
@@ -622,7 +623,7 @@ def skewness(sample: Sample) -> float:
     if weights is not None:
         added = weights * added
     squares = (added**2).mean()
-    return float((added**3).mean() / squares**1.5) if squares else 0.0
+    return float((added * added**2).mean() / squares**1.5) if squares else 0.0
 
 
 def telling_users(sample: Sample) -> tuple[float, bool]:
