@@ -360,8 +360,8 @@ def exact_p(change: Array) -> float:
     """
     differ = change[change != 0]
     first, second = (_all_sums(half) for half in np.array_split(differ, 2))
-    reached = abs(differ.sum()) - ROUNDING * np.abs(differ).sum()
-    nearer = np.asarray(np.searchsorted(np.sort(second), reached - first), np.int64)
+    reached: float = abs(differ.sum()) - ROUNDING * np.abs(differ).sum()
+    nearer = np.searchsorted(np.sort(second), reached - first)
     return min(1.0, 2 * (1 - float(nearer.mean()) / len(second)))
 
 
