@@ -104,6 +104,7 @@ def test_misspelled_keyword_has_a_nearest_one(room):
         (rf.gate, "threshold", "here it is 'at_least'"),
         (rf.evaluate, "threshold", "here it is 'relevant_at'"),
         (rf.evaluate, "cutoff", "write the cut-off in the label, as in 'ndcg@10'"),
+        (rf.evaluate, "human", "an option of summarize, compare, gate, report and power"),
         (rf.evaluate, "seeds", "the same call always has the same result"),
     ],
 )

@@ -52,6 +52,7 @@ _ELSEWHERE = {
     "weights": "it has one value per user; weights are options of evaluate and summarize",
     "average": "it is an option of evaluate, summarize, compare, table and sql",
     "count_users": "it is an option of evaluate",
+    "human": "it is an option of summarize, compare, gate, report and power",
     "parent": "pass it to from_lists, and its result to this function",
     "exclude": "pass it to evaluate; in a matrix of scores: scores[seen] = -np.inf",
     "ties": "pass it to with_rank, and its result to this function",
