@@ -1264,16 +1264,16 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
         Refusal(
             "human= has a user that truth= has not",
             lambda: rf.summarize(given(RUN), "rr", truth=given(TRUTH), human=given(elsewhere)),
-            "human: a user without a row in the truth: human labels are of a random sample of the "
+            "human labels: a user without a row in the truth: labels are of a random sample of the "
             "users of the truth: leave others out: human.join(truth, on='user', how='semi'). "
             "Offending row: user=101",
         ),
         Refusal(
             "human= has rows that were chosen",
             lambda: rf.summarize(given(RUN), "rr", truth=given(TRUTH), human=given(chosen)),
-            "human, column 'drawn': the users must be a random sample, and rows were chosen: keep the "
-            'others: human.filter(pl.col("drawn") == "random"). Offending row: user=1, item=11, '
-            "relevance=1, drawn='chosen'",
+            "human labels, column 'drawn': the users must be a random sample, and rows were chosen: "
+            'keep the others: human.filter(pl.col("drawn") == "random"). Offending row: user=1, '
+            "item=11, relevance=1, drawn='chosen'",
         ),
         Refusal(
             "over= names no column",

@@ -49,8 +49,12 @@ def code(text: str) -> str:
     return wording(text, command="", sql="")
 
 
+_IN_CODE = {"judged table": "judged", "human labels": "human"}
+
+
 def table_code(table: str, polars: str, pandas: str) -> str:
     """Return code on a table, by the kind of frame that it is: ``: truth.unique(…)``."""
+    table = _IN_CODE.get(table, table)
     call, of_pandas = f": {_NAME}{polars}", f": {_NAME}{pandas}"
     return wording(call, table=table, pandas=of_pandas, command="", sql="")
 

@@ -226,7 +226,7 @@ def test_labels_of_a_pool_are_no_whole_truth():
     human = truth.filter(pl.col("item") < 2, pl.col("user") < 6)
     run = pairs.filter(pl.col("item") < 2).with_columns(rank=pl.col("item") + 1)
     with pytest.raises(
-        rf.RankingDataError, match="a relevant item in truth is not judged in human"
+        rf.RankingDataError, match="a relevant item in truth is not judged in human labels"
     ):
         rf.summarize(run, "recall@2", truth=truth, human=human)
     pool = truth.filter(pl.col("item") < 2)
@@ -290,8 +290,11 @@ def test_what_is_checked_of_the_labels():
     refused(
         "with shop='s0', which is one observation", true.filter(pl.col("user") < 5), cluster="shop"
     )
-    refused("it is Int64 in the run and String in human: cast one", human.cast({"user": pl.String}))
-    refused("^human, column 'relevance': ", human.with_columns(relevance=pl.lit(float("nan"))))
+    text = human.cast({"user": pl.String})
+    refused("it is Int64 in the run and String in the human labels: cast one", text)
+    refused(
+        "^human labels, column 'relevance': ", human.with_columns(relevance=pl.lit(float("nan")))
+    )
 
 
 @pytest.mark.parametrize(
@@ -459,7 +462,7 @@ def test_labels_are_read_as_a_truth():
         assert cure.equals(human.cast({"user": kind}))
     for grade in (2, 0):
         doubled = pl.concat([human, human.head(1).with_columns(relevance=pl.lit(grade, pl.Int64))])
-        cure = cured(doubled, "human, column 'item': duplicate (user, item): ")
+        cure = cured(doubled, "human labels, column 'item': duplicate (user, item): ")
         assert cure.sort("user", "item").equals(human)
     runs = {name: run.rename({"user": "query"}) for name, run in runs.items()}
     truth = truth.rename({"user": "query"})
@@ -571,7 +574,9 @@ def test_means_of_segments_in_a_total_are_corrected():
 def test_both_tables_have_grades_or_neither():
     judge, human = truth_of(BESIDE + ALONE), truth_of(HUMAN)
     bare = human.drop("relevance")
-    with pytest.raises(rf.errors.RankingDataError, match="^human: there is no column of grades"):
+    with pytest.raises(
+        rf.errors.RankingDataError, match="^human labels: there is no column of grades"
+    ):
         rf.summarize(RUN, "dcg@1", truth=judge, human=bare)
     with pytest.raises(rf.errors.RankingDataError, match="^truth: there is no column of grades"):
         rf.summarize(RUN, "dcg@1", truth=judge.drop("relevance"), human=human)

@@ -137,7 +137,7 @@ def test_users_drawn_at_random_are_human_labels():
     judge = pl.DataFrame(pairs, ["user", "item"], orient="row").with_columns(relevance=1)
     human = rf.runs.to_judge(lists, 3, budget=80)
     human = human.with_columns(relevance=(pl.col("item") < "f").cast(int))
-    with pytest.raises(rf.RankingDataError, match="^human, column 'drawn'") as refused:
+    with pytest.raises(rf.RankingDataError, match="^human labels, column 'drawn'") as refused:
         rf.summarize(lists, "precision@3", truth=judge, human=human)
     cure = str(refused.value).partition("keep the others: ")[2].partition(". Offending")[0]
     drawn = eval(cure)  # as it is pasted

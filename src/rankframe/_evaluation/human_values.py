@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from math import comb
 from typing import cast
 
 import polars as pl
 
-from rankframe import errors
 from rankframe._evaluation import evaluation, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import labels
 from rankframe._request.question import Question
 from rankframe._request.types import Frame, Truth
 from rankframe._tables import adapters, column_roles, rules
-from rankframe._tables.table import Table
+from rankframe._tables.table import HUMAN, TRUTHS, Table
 from rankframe.errors import Problem, RankingDataError, option, table_code
 
 #: Whether a user has human labels.
@@ -36,7 +33,7 @@ def column_of(metric: str) -> str:
 def with_human(values: Values, question: Question, human: Truth) -> Values:
     """Add to the values of each user those by human labels, null for users without labels."""
     _check_forms(values, question)
-    table = adapters.to_lazy(human, "human labels")
+    table = adapters.to_lazy(human, HUMAN)
     settings = replace(question.settings, weights=None, cluster=None)
     names = values.names_per_user
     schema: dict[str, pl.DataType] = dict(values.rows.collect_schema())
@@ -45,14 +42,12 @@ def with_human(values: Values, question: Question, human: Truth) -> Values:
     def joined(rows: pl.DataFrame) -> pl.DataFrame:
         _check_names(table, values)
         labels_of = _with_groups(_drawn(table), question, values.user)
-        with _calling_human():
-            of_labels = replace(question, truth=labels_of, settings=settings)
-            of_human = evaluation.plan_values(of_labels)
-            rules.raise_in_tables([cast("Table", of_human.source.tables.truth)])
+        of_labels = replace(question, truth=labels_of, truth_name=HUMAN, settings=settings)
+        of_human = evaluation.plan_values(of_labels)
+        rules.raise_in_tables([cast("Table", of_human.source.tables.truth)])
         _check_grades(values, of_human)
         _check_users(table, values)
-        with _calling_human():
-            own = of_human.checks.guarded(of_human.rows).collect()
+        own = of_human.checks.guarded(of_human.rows).collect()
         _check_depth(values, of_human)
         keys = [pl.col(name).cast(schema[name]) for name in values.keys]
         labelled = of_human.source.truth.select(*keys).unique().collect()
@@ -71,17 +66,6 @@ def with_human(values: Values, question: Question, human: Truth) -> Values:
         return both.select(list(schema))
 
     return values._replace(rows=values.rows.map_batches(joined, schema=schema), has_human=True)
-
-
-@contextmanager
-def _calling_human() -> Generator[None]:
-    """Let errors call the labels human, which were read as a truth."""
-    try:
-        yield
-    except ValueError as error:
-        text = re.sub(r"(?:the )?(?<!')\btruth\b(?![='])", "human", errors.marked(error))
-        text = text if text.startswith("human") else f"{option('human')}: {text}"
-        raise type(error)(Problem(text)) from None
 
 
 def _check_forms(values: Values, question: Question) -> None:
@@ -113,8 +97,8 @@ def _drawn(table: pl.LazyFrame) -> pl.LazyFrame:
         is_chosen = pl.col("drawn").cast(pl.String).ne_missing("random")
         calls = '.filter(pl.col("drawn") == "random")', '[human["drawn"] == "random"]'
         text = "the users must be a random sample, and rows were chosen: keep the others"
-        text += table_code("human", *calls)
-        rules.raise_if_any(table.filter(is_chosen), "human", "drawn", text)
+        text += table_code(HUMAN, *calls)
+        rules.raise_if_any(table.filter(is_chosen), HUMAN, "drawn", text)
     return table
 
 
@@ -123,7 +107,7 @@ def _check_grades(values: Values, of_human: Values) -> None:
     truths = [cast("Table", side.source.tables.truth) for side in (values, of_human)]
     graded = [truth.relevance for truth in truths]
     if None in graded and any(graded):
-        lacking, other = ("truth", "human") if graded[0] is None else ("human", "truth")
+        lacking, other = TRUTHS if graded[0] is None else TRUTHS[::-1]
         name = next(filter(None, graded))
         msg = (
             f"{lacking}: there is no column of grades, and {other} has {name!r}: every pair would "
@@ -136,7 +120,7 @@ def _refuse(rows: pl.DataFrame | pl.LazyFrame, keys: Sequence[str], text: str) -
     """Raise for the first of the rows, if there are any."""
     row = rows.lazy().sort(keys).head(1).collect()
     if not row.is_empty():
-        msg = f"human: {text}. Offending row: {rules.format_row(row)}"
+        msg = f"{HUMAN}: {text}. Offending row: {rules.format_row(row)}"
         raise RankingDataError(Problem(msg))
 
 
@@ -157,9 +141,9 @@ def _check_names(human: pl.LazyFrame, values: Values) -> None:
         cure = "name it as in the truth"
         if names:
             of_pandas = f"{explode}.rename(columns={names})"
-            cure += table_code("human", f"{explode}.rename({names})", of_pandas)
+            cure += table_code(HUMAN, f"{explode}.rename({names})", of_pandas)
         has = ", ".join(map(repr, schema))
-        msg = f"human: no column {name!r} for {role}; it has {has}: {cure}"
+        msg = f"{HUMAN}: no column {name!r} for {role}; it has {has}: {cure}"
         raise RankingDataError(Problem(msg))
 
 
@@ -173,8 +157,8 @@ def _check_users(human: pl.LazyFrame, values: Values) -> None:
         on = f"pl.col({on}).cast(pl.{dtype})"
     calls = f".join(truth, on={on}, how='semi')", f"[human[{user!r}].isin(truth[{user!r}])]"
     text = (
-        "a user without a row in the truth: human labels are of a random sample of the users of "
-        f"the truth: leave others out{table_code('human', *calls)}"
+        "a user without a row in the truth: labels are of a random sample of the users of the "
+        f"truth: leave others out{table_code(HUMAN, *calls)}"
     )
     _refuse(unknown, [user], text)
 
@@ -214,9 +198,7 @@ def _check_depth(values: Values, of_human: Values) -> None:
     lists = judge.run if depth is None else judge.run.filter(rank <= depth)
     listed = lists.select(*keys, judge.item).collect()
     listed = listed.join(both[1], on=keys, how="semi")
-    for names, (first, second) in zip(
-        (("truth", "human"), ("human", "truth")), (both, both[::-1]), strict=True
-    ):
+    for names, (first, second) in zip((TRUTHS, TRUTHS[::-1]), (both, both[::-1]), strict=True):
         if not (second["relevance"] <= 0).any():
             continue
         on = [*keys, judge.item]
@@ -246,9 +228,9 @@ def _check_served(rows: pl.DataFrame, user: str) -> None:
     # the chance that a random sample has none of them
     if comb(users.height - missed, drawn.height) < _LEAST_CHANCE * comb(users.height, drawn.height):
         msg = (
-            f"human: {missed} of {users.height} users have no list, and none of the {drawn.height} "
-            "users with human labels: this is not a random sample of all users: label items of "
-            f"such users as well, or leave them out: {option('users', 'both')}"
+            f"{HUMAN}: {missed} of {users.height} users have no list, and none of the "
+            f"{drawn.height} users with human labels: this is not a random sample of all users: "
+            f"label items of such users as well, or leave them out: {option('users', 'both')}"
         )
         raise RankingDataError(Problem(msg))
 

@@ -39,6 +39,7 @@ class Question:
     per_user: bool  # whether each metric must have a value per user
     totals: Totals | None = None  # of a part
     columns: Sequence[RequestedMetric] | None = None  # those asked for, of a table of values
+    truth_name: str = "truth"  # what errors call the truth
 
     @cached_property
     def requested(self) -> list[RequestedMetric]:

@@ -22,7 +22,7 @@ from rankframe._request.registry import Scope
 from rankframe._request.types import Types
 from rankframe._tables import guards, rank_order, readers, rules, side_tables
 from rankframe._tables.rank_order import IdRanges
-from rankframe._tables.table import Table, Tables
+from rankframe._tables.table import TRUTHS, Table, Tables
 from rankframe.errors import RankingDataError, option
 
 _PAIR, _TOP = "__rankframe_pair", "__rankframe_top"
@@ -520,7 +520,7 @@ def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.Laz
         dtype = readers.type_of_relevance(table)
         if table.schema[table.relevance] != dtype:
             frame = frame.with_columns(pl.col("relevance").cast(dtype))
-    elif table.name == "truth":
+    elif table.name in TRUTHS:
         frame = frame.with_columns(relevance=pl.lit(1, pl.Int64))
     if table.subtopic is not None:
         frame = renamed(frame, table.subtopic, "subtopic")

@@ -22,7 +22,7 @@ from rankframe._request.keywords import Columns, Settings
 from rankframe._request.question import Question, Totals
 from rankframe._request.types import By, Frame, Truth
 from rankframe._tables import adapters, column_roles, repeated_items, rules
-from rankframe._tables.table import Table, Tables
+from rankframe._tables.table import TRUTH, TRUTHS, Table, Tables
 from rankframe.errors import RankingDataError, code, option, table_code, wording
 
 #: A table beside another one, with its name.
@@ -45,6 +45,7 @@ def read_tables(question: Question) -> Tables:
         reads=reads,
         run_alone=question.lists_alone,
         totals=question.totals,
+        name=question.truth_name,
     )
     for name in reading.reserved:
         for table in tables.both:
@@ -75,6 +76,7 @@ def read_all(
     reads: Collection[str] | None = None,
     run_alone: bool = False,
     totals: Totals | None = None,
+    name: str = TRUTH,
 ) -> Tables:
     """Read all tables of a call; a lazy judged table goes back to those that it was made from.
 
@@ -82,12 +84,12 @@ def read_all(
     """
     origin = _origin(frame, by, settings) if truth is None and totals is None else None
     if origin is not None:
-        name = "exclude" if settings.exclude is None else "judge's exclude"
-        excluded = {name: origin.beside["exclude"]} if origin.exclusions else {}
+        of_judge = "exclude" if settings.exclude is None else "judge's exclude"
+        excluded = {of_judge: origin.beside["exclude"]} if origin.exclusions else {}
         tables = with_tables_beside(origin.both, settings, excluded)
     else:
         both = read_run_and_truth(
-            frame, truth, by, settings.columns, reads=reads, run_alone=run_alone
+            frame, truth, by, settings.columns, reads=reads, run_alone=run_alone, name=name
         )
         both = both if totals is None else [replace(table, totals=totals) for table in both]
         tables = with_tables_beside(both, settings)
@@ -103,19 +105,20 @@ def read_run_and_truth(
     reads: Collection[str] | None = None,
     run_alone: bool = False,
     any_name: bool = False,
+    name: str = TRUTH,
 ) -> list[Table]:
     """Read ``[judged table]``, ``[run, truth]``, or with ``run_alone`` perhaps ``[run]``."""
     truth = cast("Frame | None", truth)  # of another kind, it is refused when it is opened
     kind = "judged table" if truth is None and not run_alone else "run"
-    columns = column_roles.with_ids(columns, by, {kind: frame, "truth": truth})
+    columns = column_roles.with_ids(columns, by, {kind: frame, name: truth})
     if truth is None:
         is_run = run_alone and not has_relevance(frame, by, columns, any_name=any_name)
         return [read("run" if is_run else "judged table", frame, by, columns)]
     groups = keywords.group_names(by)
     truth_groups = _groups_of_truth(frame, truth, groups)
-    of_run = [name for name in groups if name not in truth_groups]
-    run = read("run", frame, of_run, columns, beside=("truth", truth))
-    judgments = read("truth", truth, by, columns, beside=("run", frame), reads=reads or ())
+    of_run = [group for group in groups if group not in truth_groups]
+    run, beside = read("run", frame, of_run, columns, beside=(name, truth)), ("run", frame)
+    judgments = read(TRUTH, truth, by, columns, name=name, beside=beside, reads=reads or ())
     run, judgments = _without_shared(run, judgments, reads)
     if truth_groups:
         run = _with_truth_groups(run, judgments, groups, truth_groups)
@@ -296,7 +299,7 @@ def _refuse_ratings(table: Table, by: By, columns: Columns) -> None:
             if is_rating:
                 what, done, worst, good = "ratings", "rated", "a disliked one", "liked"
             also = f" and {option('relevant_at')} the lowest rating of a liked item" * is_rating
-            drop = table_code("truth", f".drop({name!r})", f".drop(columns={name!r})")
+            drop = table_code(table.name, f".drop({name!r})", f".drop(columns={name!r})")
             text = (
                 f"{what} but no relevance, so every {done} item would be relevant, even {worst}: "
                 f"pass {option('relevance', name)}{also}; if every {done} item is {good}, drop the "
@@ -351,7 +354,7 @@ def _opened(kind: str, frame: Frame, by: By, columns: Columns) -> Table:
     schema = opened.collect_schema()
     groups = keywords.group_names(by)
     user, item = keywords.user_of(columns), columns.get("item", "item")
-    if kind in ("truth", "other run"):
+    if kind in (*TRUTHS, "other run"):
         groups = [name for name in groups if name in schema]
     rows = opened if isinstance(opened, pl.DataFrame) else None
     model = columns.get("model")
@@ -408,7 +411,7 @@ def _cures(
         has = [repr(theirs) for _, theirs in apart.values() if theirs is not None]
         yield f"; the {other} has {' and '.join(has)}"
         pasted = wording(", ", command=" ").join(_pasted(table, apart, columns))
-        yield f": pass {pasted}" if "truth" in (table.name, other) else ": rename one"
+        yield f": pass {pasted}" if "other run" not in (table.name, other) else ": rename one"
     if missing[-1][0] == "by":
         yield f"; join it to a table, or leave out {option('by')}"
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from rankframe import _sizes
 from rankframe._tables import adapters
-from rankframe._tables.table import Policy, Table
+from rankframe._tables.table import TRUTH, TRUTHS, Policy, Table
 from rankframe.errors import RankingDataError, code, option, table_code, wording
 
 
@@ -118,7 +118,7 @@ def row_rules(table: Table) -> list[Rule]:
                 cure = f"judge with the same {option('by')}, {cure}"
             if role == "group" and isinstance(table.schema[name], pl.String):
                 call = f".with_columns(pl.col({name!r}).fill_null('unknown'))"
-                cure += table_code(_in_code(table), call, f".fillna({{{name!r}: 'unknown'}})")
+                cure += table_code(table.name, call, f".fillna({{{name!r}: 'unknown'}})")
             missing = missing_rules(table, name, role, cure)
             if (alone := _is_alone(table, name)) is not None:
                 missing = [rule._replace(broken=rule.broken & ~alone) for rule in missing]
@@ -194,13 +194,13 @@ def _relevance_rules(table: Table) -> Iterator[Rule]:
     if table.relevance is None:
         return
     relevance = pl.col(table.relevance)
-    instead = "drop the row" if table.name == "truth" else "null"
+    instead = "drop the row" if table.name in TRUTHS else "null"
     cure = f"use a finite grade, or {instead} if the item is unjudged"
     if table.schema[table.relevance].is_float():
         text = f"NaN or infinite relevance: {cure}"
         broken = ~relevance.is_finite()
         yield Rule(table.name, table.relevance, text, broken, what="nonfinite_relevances")
-    if table.name == "truth":
+    if table.name in TRUTHS:
         text, broken = f"null relevance: {cure}", relevance.is_null()
         yield Rule(table.name, table.relevance, text, broken, what="null_relevances")
     elif table.rank is not None:
@@ -276,11 +276,11 @@ _CURE_OF_BLOCKS = f"make rank and 'tied' with {_WITH_BLOCKS}"
 
 def _cure_of_duplicates(table: Table) -> str:
     row, grade = table.row, table.relevance
-    if table.name == "truth" and grade is None:
-        return "keep one" + table_code("truth", f".unique({row})", f".drop_duplicates({row})")
-    if table.name == "truth":
+    if table.name in TRUTHS and grade is None:
+        return "keep one" + table_code(table.name, f".unique({row})", f".drop_duplicates({row})")
+    if table.name in TRUTHS:
         call = f".groupby({row}, as_index=False)[{grade!r}].max()"
-        call = table_code("truth", f".group_by({row}).agg(pl.max({grade!r}))", call)
+        call = table_code(table.name, f".group_by({row}).agg(pl.max({grade!r}))", call)
         several = "if items have several events, such as click and buy, name the column in"
         return f"{several} {option('by')}, or keep the highest grade{call}"
     if table.passed is not None:
@@ -291,11 +291,6 @@ def _cure_of_duplicates(table: Table) -> str:
         f"{_of_several(table)}pass {first}: the best place of an item counts, and items below its "
         f"others move up; or {occupied}: its other places stay empty{grades}"
     )
-
-
-def _in_code(table: Table) -> str:
-    """Return what code calls a table."""
-    return "judged" if table.name == "judged table" else table.name
 
 
 def _of_several(table: Table) -> str:
@@ -389,7 +384,7 @@ def raise_if_empty(table: Table) -> None:
     if table.frame.select(placing).head(1).collect().is_empty():
         msg = f"{table.name}: it is empty"
         raise RankingDataError(msg)
-    if table.name != "truth" and retrieved(table).select(placing).head(1).collect().is_empty():
+    if table.name not in TRUTHS and retrieved(table).select(placing).head(1).collect().is_empty():
         msg = f"{table.name}, column {placing!r}: it is null in every row"
         raise RankingDataError(msg)
 
@@ -487,7 +482,7 @@ def raise_if_ungraded(table: Table) -> None:
         if are_two_grades(*table.ungraded.select(grade_counts(name, dtype)).collect().row(0)):
             lowest = table.ungraded.filter(pl.col(name) == pl.col(name).min())
             row = lowest.select(*table.row, name).head(1).collect()
-            raise ungraded(name, boolean=dtype == pl.Boolean, row=row)
+            raise ungraded(name, boolean=dtype == pl.Boolean, row=row, truth=table.name)
 
 
 def raise_if_counted_ungraded(seen: Mapping[str, int], names: Collection[str]) -> None:
@@ -499,14 +494,16 @@ def raise_if_counted_ungraded(seen: Mapping[str, int], names: Collection[str]) -
                 raise ungraded(name, boolean=dtype == pl.Boolean)
 
 
-def ungraded(name: str, *, boolean: bool, row: pl.DataFrame | None = None) -> RankingDataError:
+def ungraded(
+    name: str, *, boolean: bool, row: pl.DataFrame | None = None, truth: str = TRUTH
+) -> RankingDataError:
     """Make the error of a truth whose grades have a name that nobody reads."""
     values = "False and True" if boolean else "0 and 1"
     shown = "" if row is None else f". Offending row: {format_row(row)}"
-    drop = table_code("truth", f".drop({name!r})", f".drop(columns={name!r})")
-    keep = table_code("truth", ".with_columns(relevance=1)", ".assign(relevance=1)")
+    drop = table_code(truth, f".drop({name!r})", f".drop(columns={name!r})")
+    keep = table_code(truth, ".with_columns(relevance=1)", ".assign(relevance=1)")
     return RankingDataError(
-        f"truth, column {name!r}: {values} but no relevance, so every judged item would be "
+        f"{truth}, column {name!r}: {values} but no relevance, so every judged item would be "
         f"relevant: pass {option('relevance', name)}; if every judged item is relevant, drop the "
         f"column{drop}{code(', or keep it beside a relevance of 1')}{keep}{shown}"
     )
@@ -619,8 +616,8 @@ def raise_if_none_relevant(truth: Table) -> None:
     greatest = truth.frame.select(best).collect().item()
     if greatest is not None and not greatest > 0:
         msg = (
-            f"truth, column {truth.relevance!r}: no grade is > 0 (the greatest is {greatest:g}), "
-            "so nothing is relevant: see that the judgments are complete"
+            f"{truth.name}, column {truth.relevance!r}: no grade is > 0 (the greatest is "
+            f"{greatest:g}), so nothing is relevant: see that the judgments are complete"
         )
         raise RankingDataError(msg)
 

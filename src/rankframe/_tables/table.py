@@ -17,6 +17,8 @@ from rankframe.presets import Users
 
 #: Who counts: a choice of the caller, or "rows", what the rows of a judged table decide.
 Policy: TypeAlias = Users | Literal["rows"]
+#: What errors call tables of judgments; the second corrects the first.
+TRUTHS = TRUTH, HUMAN = "truth", "human labels"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
