@@ -54,8 +54,8 @@ def to_judge(
     k
         The depth of the lists to judge.
     budget
-        The greatest number of rows to return. Users drawn at random come whole, so with ``random``
-        near 1 there may be a few more.
+        The number of rows to return, or fewer if no more can be chosen. Users drawn at random come
+        whole, so with ``random`` near 1 there may be a few more.
     truth
         What was judged before, by the same judge: user, item and, unless it is 1 in every row,
         relevance. Or a dict, as ``from_grades`` takes it.
@@ -63,7 +63,8 @@ def to_judge(
         The share of the budget for users drawn at random, from 0 to 1. Each of them comes with all
         items down to k of any system. Their number is fixed before the draw: how many users of the
         mean number of items fit into the share, so all users are equally likely, those with many
-        items, too. The draw may need more rows than its share, or fewer.
+        items, too. The draw may need more rows than its share, or fewer: chosen pairs are the rest
+        of the budget. With 1, no pair is chosen, so a part of the budget may be left.
     seed
         The seed of the draw, ≥ 0. With the same version of Polars, users are drawn in the same
         order for any order of the rows, so a larger budget adds users to those of a smaller one.
@@ -150,7 +151,7 @@ def to_judge(
     order = [pl.col(_ORDER), -pl.col("weight").round(12)]  # equal weights differ in the last bit
     order += [rank_order.as_comparable(name, run.schema[name]) for name in (run.user, run.item)]
     chosen = pairs.filter(~is_drawn, ~pl.col(_JUDGED), pl.col("weight") > 0)
-    chosen = chosen.sort(order, nulls_last=True).head(budget - share)
+    chosen = chosen.sort(order, nulls_last=True).head(budget if random < 1 else 0)
     flags = [flag(table) for flag in (guards.table_flag, guards.lists_flag) for table in tables]
     flags += [guards.table_flag(table) for table in truths if table.ungraded is not None]
     result = guards.guarded(
