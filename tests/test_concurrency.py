@@ -79,6 +79,23 @@ def test_threads_get_their_own_errors():
             assert told.endswith(f"Offending row: user=0, item={i}, score=0.0")
 
 
+def test_threads_update_one_meter():
+    run, truth = tables(48)
+    meters = rf.Meter("rr", "precision@5"), rf.Meter("rr", "precision@5")
+    copied = pickle.loads(pickle.dumps(meters[0]))
+
+    def update(user):
+        meter = meters[user % 2]
+        meter.update(run.filter(user=user), truth.filter(user=user))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(update, range(48)))
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(copied.merge, meters))
+    expected = rf.evaluate(run, "rr", "precision@5", truth=truth)
+    assert copied.compute().rows() == expected.rows()
+
+
 # ------------------------------------------------------------------ processes
 
 # A forked process has the locks of its parent and not its threads, so polars never answers in a

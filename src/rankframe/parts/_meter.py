@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 
@@ -32,6 +34,19 @@ else:
     from typing import TypeVar
 
     MeterFrameT = TypeVar("MeterFrameT")
+
+ChangeT = TypeVar("ChangeT", bound=Callable[..., None])
+
+
+def _by_one_thread(change: ChangeT) -> ChangeT:
+    """Let threads that change a meter wait for each other: a change reads the state first."""
+
+    @functools.wraps(change)
+    def call(self: Meter[Any], *args: Any, **options: Any) -> None:
+        with self._lock:  # pyright: ignore[reportPrivateUsage]
+            change(self, *args, **options)
+
+    return cast("ChangeT", call)
 
 
 class _State(NamedTuple):
@@ -81,7 +96,7 @@ class Meter(Generic[MeterFrameT]):
 
     Type checkers assume batches of Polars; write ``rf.Meter[pd.DataFrame](…)`` for pandas.
 
-    It can be pickled, and meters of several processes can be merged.
+    Several threads may update it. It can be pickled, and meters of several processes can be merged.
 
     Examples
     --------
@@ -102,6 +117,7 @@ class Meter(Generic[MeterFrameT]):
         facts: Facts | None = None,
         **options: Unpack[Options],
     ) -> None:
+        self._lock = threading.Lock()
         metrics = tuple(labels.flat(metrics))
         # roles as passed: each batch may have a column model, or not
         roles = Columns.__annotations__
@@ -136,11 +152,19 @@ class Meter(Generic[MeterFrameT]):
         users = 0 if state is None else state.units.height
         return f"Meter({names}): {users} user{'' if users == 1 else 's'}"
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
+
+    @_by_one_thread
     def reset(self) -> None:
         """Forget all batches."""
         self._state, self._systems, self._key = None, [], object()
 
     @adapters.takes_arrow
+    @_by_one_thread
     def update(
         self,
         frame: MeterFrameT | pl.LazyFrame | Mapping[str, MeterFrameT | pl.LazyFrame],
@@ -186,6 +210,7 @@ class Meter(Generic[MeterFrameT]):
         if isinstance(runs, Mapping):
             self._add_systems(cast("Mapping[str, object]", runs))
 
+    @_by_one_thread
     def merge(self, other: Meter[MeterFrameT]) -> None:
         """
         Add the batches of another meter, which stays as it is.
