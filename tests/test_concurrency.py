@@ -180,7 +180,6 @@ with ThreadPoolExecutor(2) as threads:
 
 
 def test_threads_with_pandas_frames_do_not_wait_for_each_other(request):
-    pytest.importorskip("pandas")
     command = [sys.executable, "-c", _PANDAS]  # with one thread of Polars, an earlier version hung
     paths = os.pathsep.join([str(request.path.parent), *sys.path])
     environment = os.environ | {"PYTHONPATH": paths}

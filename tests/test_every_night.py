@@ -16,8 +16,6 @@ import pytest
 
 import rankframe as rf
 
-pytest.importorskip("vl_convert")
-
 FOLDER = Path(__file__).parents[1] / "notebooks"
 SPEC = importlib.util.spec_from_file_location("every_night", FOLDER / "every_night.py")
 JOB = importlib.util.module_from_spec(SPEC)

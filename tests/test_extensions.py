@@ -104,7 +104,6 @@ def test_parts_and_meters_know_it():
 
 
 def test_charts_know_it():
-    pytest.importorskip("altair")
     run = RUN.with_columns(model=pl.lit("a"))
     chart = run.rank.plot.at_k("first_half", truth=TRUTH, k=[2, 4])
     assert chart.data["mean"].to_list() == [0.0, pytest.approx(1 / 6)]

@@ -92,7 +92,6 @@ def test_composing_by_hand_equals_per_user(by):
 
 
 def test_pandas_equals_polars(some, some_means):
-    pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
     run, truth = A.to_pandas(), TRUTH.to_pandas()

@@ -9,6 +9,7 @@ import sys
 import warnings
 import weakref
 
+import pandas
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -131,7 +132,6 @@ def test_dropped_frame_is_freed_at_once(without_gc, make):
 
 
 def test_dropped_pandas_frame_is_freed_at_once(without_gc):
-    pandas = pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
     frame = pandas.DataFrame(TABLE)
@@ -171,7 +171,6 @@ def test_changes_in_place_are_seen():
 
 
 def test_changes_in_place_are_seen_in_pandas():
-    pandas = pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
     frame = pandas.DataFrame(TABLE)
@@ -252,8 +251,6 @@ def test_ranking_is_rank_so_code_is_that_of_pandas(frame):
 
 @pytest.mark.parametrize("module", ["rankframe", "rankframe._namespace", "rankframe.pandas"])
 def test_reloading_works(module):
-    if module == "rankframe.pandas":
-        pytest.importorskip("pandas")
     code = f"""
 import importlib, warnings
 warnings.simplefilter("error")
@@ -284,7 +281,6 @@ assert rf.evaluate(frame, "ap")["ap"].item() == 0.75
 
 
 def test_rank_of_pandas_is_unharmed():
-    pandas = pytest.importorskip("pandas")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         importlib.reload(importlib.import_module("rankframe.pandas"))

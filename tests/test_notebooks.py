@@ -5,11 +5,12 @@ import shutil
 import time
 from pathlib import Path
 
+import altair as alt
+import nbformat
 import pytest
+import vl_convert
+from nbmake import nb_run
 from requirements import lacking
-
-nbformat = pytest.importorskip("nbformat")
-nb_run = pytest.importorskip("nbmake.nb_run")
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -63,9 +64,6 @@ def shown(picture):
 
 
 def test_picture_is_what_it_shows():
-    alt = pytest.importorskip("altair")
-    vl_convert = pytest.importorskip("vl_convert")
-
     def picture(height, mark="mark_bar", color="#4A1F8A"):
         rows = alt.InlineData([{"name": "a", "share": height}])
         chart = getattr(alt.Chart(rows), mark)(color=color).encode(x="name:N", y="share:Q")

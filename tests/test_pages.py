@@ -17,6 +17,7 @@ import pages
 import polars as pl
 import pytest
 import quoted
+import yaml
 
 import rankframe as rf
 from rankframe import parts, plot, trec, typing
@@ -244,7 +245,6 @@ def test_lines_are_there_for_each_tool():
 @explodes
 @pytest.mark.parametrize("tool", coming_from())
 def test_line_takes_the_tables_of_the_tool(tool):
-    pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
     run, truth = rf.from_scores(RUN), rf.from_grades(GRADES)
@@ -299,7 +299,7 @@ def test_workflows_call_what_a_developer_calls():
 
 def test_recipe_asks_for_what_the_package_asks_for():
     page = pages.TOP.joinpath("CONTRIBUTING.md").read_text()
-    recipe = pytest.importorskip("yaml").safe_load(page.split("```yaml\n")[1].split("```")[0])
+    recipe = yaml.safe_load(page.split("```yaml\n")[1].split("```")[0])
     settings = tomllib.loads(pages.TOP.joinpath("pyproject.toml").read_text())
     project, needed = settings["project"], recipe["requirements"]
     oldest = project["requires-python"].removeprefix(">=")

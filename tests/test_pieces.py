@@ -9,6 +9,7 @@ import textwrap
 from collections import defaultdict
 from math import log2, prod
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -339,7 +340,6 @@ def test_impressions_of_news():
 
 
 def test_sql_by_algorithm():
-    duckdb = pytest.importorskip("duckdb")
     runs = {"a": LISTS, "b": OTHER}
     shown = pl.concat(
         run_of(lists).with_columns(algorithm=pl.lit(name)) for name, lists in runs.items()

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import dask
+import dask.dataframe as dd
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -35,8 +37,7 @@ def test_process_sums_a_part(parts):
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's, of pandas
 def test_dask_shuffles_by_user(parts):
-    dd = pytest.importorskip("dask.dataframe")
     (block,) = (block for block in BLOCKS if "shuffle" in block)
-    names = {"dd": dd, "delayed": pytest.importorskip("dask").delayed, "rf": rf}
+    names = {"dd": dd, "delayed": dask.delayed, "rf": rf}
     exec(block, names)
     assert_frame_equal(pl.from_pandas(names["means"]), EXPECTED, check_dtypes=False)

@@ -441,7 +441,6 @@ def test_users_of_the_truth_are_not_left_out():
 
 
 def test_verbs_count_users_who_are_left_out():
-    pytest.importorskip("pandas")
     run, truth = weeks(OTHER_USERS)
     items = pl.DataFrame({"item": ["a", "b"]})
     options = {"model": "week", "baseline": "l"}

@@ -60,7 +60,6 @@ def test_model_is_the_column_of_this_name_where_there_is_one():
 
 
 def test_charts_draw_a_single_system_without_by():
-    pytest.importorskip("altair")
     alone = RUN.filter(system="pop").drop("system")
     assert alone.rank.plot.at_k("rr", k=[1, 2], truth=TRUTH).data["system"].unique().item() == ""
     assert alone.rank.plot.per_user("rr", truth=TRUTH).data["users"].sum() == 3

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from statsmodels.stats import multitest
 from user_values import hall
 
 import rankframe as rf
@@ -449,7 +450,6 @@ def test_users_without_a_value_are_left_out_of_a_gate():
 @pytest.mark.parametrize("correction", ["holm", None])
 def test_default_corrects_for_the_number_of_decisions(correction):
     """One-sided p-values in SciPy, corrected by statsmodels, at (1 − confidence)/2."""
-    multitest = pytest.importorskip("statsmodels.stats.multitest", reason="a second opinion")
     rng = np.random.default_rng(8)
     countries, users = 20, 20
     old, new = rng.integers(1, 6, (2, countries, users))

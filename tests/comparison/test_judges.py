@@ -4,6 +4,7 @@ import math
 import random
 from itertools import product
 
+import pandas
 import polars as pl
 import pytest
 from scipy import stats
@@ -149,7 +150,6 @@ def test_a_dict_of_frames_with_other_columns():
     assert found.schema["judge"] == pl.String
     lazy = rf.stats.judges({name: of.lazy() for name, of in truths.items()}, by="place")
     assert lazy.filter(measure="bias").collect().equals(found)
-    pandas = pytest.importorskip("pandas")
     of_pandas = rf.stats.judges({n: of.to_pandas() for n, of in truths.items()}, by="place")
     assert isinstance(of_pandas, pandas.DataFrame)
     assert of_pandas["judge"].to_list() == ["llm"] * 12

@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from statsmodels.stats import multitest
+from statsmodels.stats import weightstats as descriptive
 from user_values import VALUE, compared, hall, judged, one, sample
 
 import rankframe as rf
@@ -30,7 +32,6 @@ def wide(old, new, **options):
 @pytest.mark.parametrize("shift", [-0.12, -0.05, 0.0, 0.02, 0.11])
 @pytest.mark.parametrize("users", [3, 20, 200])
 def test_equivalence_is_that_of_statsmodels(users, shift):
-    descriptive = pytest.importorskip("statsmodels.stats.weightstats", reason="a second opinion")
     old, new = near(users, users, shift)
     got = wide(old, new, margin=0.05)
     if users < 20:  # too few for t, and no range bounds the rest
@@ -143,7 +144,6 @@ def test_family_is_corrected_over_metrics_and_pairs(correction):
     options = {"truth": TRUTH, "margin": {"rr": 0.2, "f1@3": 0.1, "e@3": 0.1, "judged@3": 0.2}}
     raw = table.rank.compare(*metrics, correction=None, **options, details=True)
     got = table.rank.compare(*metrics, correction=correction, **options, details=True)
-    multitest = pytest.importorskip("statsmodels.stats.multitest", reason="a second opinion")
     method = "fdr_bh" if correction == "bh" else correction
     for name, nulls in (("p_equivalent", 3), ("p_not_worse", 6)):
         assert raw[name].null_count() == got[name].null_count() == nulls

@@ -7,6 +7,7 @@ from math import ceil, sqrt
 import numpy as np
 import polars as pl
 import pytest
+import statsmodels.stats.power as sm
 from scipy import integrate, stats
 from user_values import VALUE, judged, sample
 
@@ -58,7 +59,6 @@ def test_users_of_pairs_are_those_of_gpower(effect, confidence, power, needed):
 @pytest.mark.parametrize("users", [2, 3, 10, 301, 20_000])
 @pytest.mark.parametrize(("confidence", "power"), [(0.95, 0.8), (0.99, 0.95), (0.8, 0.3)])
 def test_detectable_is_that_of_statsmodels(users, confidence, power):
-    sm = pytest.importorskip("statsmodels.stats.power", reason="a second opinion on power")
     options = {"confidence": confidence, "power": power}
     old, new = sample(users, users)
     row = asked(old, new, **options).row(0, named=True)
@@ -72,7 +72,6 @@ def test_detectable_is_that_of_statsmodels(users, confidence, power):
 @pytest.mark.parametrize("effect", [3.0, 1.0, 0.3, 0.05, 0.003])
 @pytest.mark.parametrize(("confidence", "power"), [(0.95, 0.8), (0.99, 0.95)])
 def test_needed_users_are_those_of_statsmodels(effect, confidence, power):
-    sm = pytest.importorskip("statsmodels.stats.power", reason="a second opinion on power")
     expected = sm.TTestPower().solve_power(effect, alpha=1 - confidence, power=power)
     design = power_statistics.Design(confidence, power)
     assert power_statistics.needed_users(effect, 1.0, design) == ceil(expected)

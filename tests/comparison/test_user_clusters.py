@@ -200,7 +200,6 @@ def test_clusters_come_from_the_truth_or_the_run():
 
 
 def test_charts_take_clusters():
-    pytest.importorskip("altair")
     users = pl.DataFrame({"user": range(12), "item": 7})
     runs = {f"m{m}": users.with_columns(rank=pl.col("user") % (3 + m) + 1) for m in (0, 1)}
     truth = users.with_columns(who=pl.format("w{}", pl.col("user") // 3))

@@ -4,14 +4,12 @@ import math
 
 import polars as pl
 import pytest
+from scipy import stats
 from two_models import assert_equal
 
 import rankframe as rf
 from rankframe._command.main import _MODELS, _RELEVANT
 from rankframe.presets import PRESETS
-
-pytest.importorskip("scipy")
-from scipy import stats
 
 USERS = range(10)
 
@@ -198,7 +196,6 @@ def test_charts_and_at_k_take_them():
     summary = RUN.rank.summarize("gmap@3,5", "map@3,5", truth=TRUTH, by="model")
     names = ["mean", "ci_low", "ci_high"]
     assert got.select(names).equals(summary.select(names))
-    pytest.importorskip("altair")
     chart = RUN.rank.plot.at_k("gmap", k=[3, 5], truth=TRUTH)
     gmap = got.filter(metric="gmap")
     assert chart.data.select(names).equals(gmap.select(names))

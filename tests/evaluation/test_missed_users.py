@@ -229,7 +229,6 @@ def test_rows_of_a_diagnosis_add_up():
 
 @pytest.mark.parametrize("name", ["compare", "who_gained", "per_user", "at_k", "precision_recall"])
 def test_subtitles_of_charts_name_them(name):
-    pytest.importorskip("altair")
     run = served_by(range(30))
     truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
     calls = {

@@ -158,7 +158,6 @@ def test_any_table(kind):
     if kind == "lazy":
         runs, judged = runs.lazy(), judged.lazy()
     elif kind == "pandas":
-        pytest.importorskip("pandas")
         runs, judged = runs.to_pandas(), judged.to_pandas()
     elif kind == "scores":
         runs = runs.select("model", "user", "item", score=-pl.col("rank").cast(float))

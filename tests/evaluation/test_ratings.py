@@ -127,7 +127,6 @@ def test_names_of_counts_are_free_without_count_users():
 
 
 def test_they_are_those_of_summarize():
-    pytest.importorskip("scipy")
     labels = ["ndcg@5", "auc", "gmap"]
     got = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", count_users=True, relevant_at=2)
     summary = RUN.rank.summarize(*labels, truth=TRUTH, by="model", relevant_at=2)

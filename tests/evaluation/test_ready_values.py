@@ -133,7 +133,6 @@ def test_verb_takes_values_as_it_takes_a_run(verb):
 
 
 def test_charts_draw_values_as_they_draw_a_run():
-    pytest.importorskip("altair")
     values = rf.per_user(RUN, "rr", "ndcg@10", truth=TRUTH, by="model")
     both = ("rr", "ndcg@10")
     for chart, metrics, options in (

@@ -140,7 +140,6 @@ def test_a_report_of_rare_items():
 
 
 def test_pandas_users_of_the_run_judged_tables_and_two_segments():
-    pytest.importorskip("pandas")
     options = {"by": ["activity(5)", "relevant_items(3)"], "users": "all", "undefined": 0.0}
     got = rf.evaluate(RUN, "recall@5", truth=TRUTH, history=HISTORY, **options)
     in_pandas = {"truth": TRUTH.to_pandas(), "history": HISTORY.to_pandas()}

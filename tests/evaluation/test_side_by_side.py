@@ -68,7 +68,6 @@ def test_side_by_side_returns_the_kind_of_frame():
     assert_frame_equal(lazy.collect().sort("rank"), expected)
     judged = rf.judge(run, TRUTH, by="model")
     assert_frame_equal(rf.runs.side_by_side(judged, 1, baseline="old"), expected)
-    pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
     got = run.to_pandas().ranking.runs.side_by_side(1, truth=TRUTH.to_pandas(), baseline="old")

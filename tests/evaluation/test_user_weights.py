@@ -332,7 +332,6 @@ def test_weight_of_one_user_alone_is_one_user():
 
 
 def test_charts_are_weighted():
-    pytest.importorskip("altair")
     run = pl.concat([RUN.with_columns(model=pl.lit(m)) for m in "ab"])
     expected = RUN.rank.evaluate("ndcg@2", truth=TRUTH, weights="impressions")["ndcg@2"].item()
     options = {"truth": TRUTH, "weights": "impressions"}

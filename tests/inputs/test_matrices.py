@@ -2,19 +2,18 @@
 
 import math
 
+import numpy as np
 import polars as pl
 import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from scipy import sparse
 from two_models import assert_equal
 
 import rankframe as rf
 from rankframe import _sizes
-
-np = pytest.importorskip("numpy")
-sparse = pytest.importorskip("scipy.sparse")
 
 INF, NAN = math.inf, math.nan
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.7]])

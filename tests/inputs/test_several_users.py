@@ -119,7 +119,6 @@ def test_beside_tables_dicts_of_runs_charts_and_reports():
     assert (
         report.verdict == rf.report(texts, "ndcg@2", truth=text_of(TRUTH), baseline="old").verdict
     )
-    pytest.importorskip("altair")
     assert rf.plot.per_user(runs, "ndcg@2", truth=TRUTH, user=USER).to_dict()
 
 

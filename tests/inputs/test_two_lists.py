@@ -2,6 +2,7 @@
 
 import random
 
+import pandas
 import polars as pl
 import pytest
 from two_models import assert_equal
@@ -100,7 +101,6 @@ def test_shapes_without_ids_are_refused_with_a_cure(wanted, refused):
 
 
 def test_set_is_no_list_and_a_column_has_one_role():
-    pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"user": [1], "found": [{"a", "b"}], "gold": [{"a"}]})
     with pytest.raises(rf.RankingDataError, match="column 'found': a set has no order"):
         rf.from_lists(frame, item="found", truth="gold")

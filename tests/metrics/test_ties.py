@@ -247,7 +247,6 @@ def test_with_rank_makes_blocks():
 
 
 def test_pandas_lazy_and_groups_agree():
-    pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
     rng = random.Random(5)

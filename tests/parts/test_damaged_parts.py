@@ -1,5 +1,6 @@
 """Parts with damaged or missing rows, and errors of parts for callers with pandas or Arrow."""
 
+import pandas
 import polars as pl
 import pytest
 
@@ -67,7 +68,6 @@ def test_damaged_cells(column, cell):
 
 
 def test_lists_of_arrow_tables():
-    pytest.importorskip("pyarrow")
     tables = [part.to_arrow() for part in both()]
     expected = rf.parts.combine(both())
     assert rf.parts.combine(tables).equals(expected)
@@ -90,7 +90,6 @@ def _duplicates(frame, pandas):
 
 
 def test_pandas_callers_are_told_cures_of_pandas():
-    pandas = pytest.importorskip("pandas")
     run, truth = RUN.to_pandas(), TRUTH.to_pandas()
     graded = TRUTH.with_columns(g=pl.Series([0, 1])).to_pandas()
     calls = [

@@ -4,6 +4,7 @@ import pickle
 import random
 from datetime import date
 
+import pandas
 import polars as pl
 import pytest
 import reference
@@ -261,7 +262,6 @@ def test_compute_goes_on_and_reset_forgets():
 
 
 def test_pandas_lazy_frames_and_dicts_of_runs():
-    pandas = pytest.importorskip("pandas")
     expected = rf.evaluate(RUN, "rr", "err", truth=TRUTH, by="model")
     options = {"by": "model", "facts": FACTS}
     meter = rf.Meter("rr", "err", **options)

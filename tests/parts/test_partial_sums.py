@@ -8,6 +8,7 @@ import subprocess
 import sys
 from datetime import date
 
+import pandas
 import polars as pl
 import pytest
 import reference
@@ -354,13 +355,10 @@ def _through_csv(frame):
 
 
 def _through_arrow(frame):
-    pytest.importorskip("pyarrow")
     return pl.from_arrow(frame.to_arrow())
 
 
 def _through_pandas(frame):
-    pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
     import pandas as pd
 
     file = io.BytesIO()
@@ -388,7 +386,6 @@ def test_one_below_the_other_they_are_one():
 
 
 def test_pandas_callers():
-    pandas = pytest.importorskip("pandas")
     run, truth, items = RUN.to_pandas(), TRUTH.to_pandas(), ITEMS.to_pandas()
     facts = rf.parts.facts(run, truth=truth, by="model")
     assert facts == rf.parts.facts(RUN, truth=TRUTH, by="model")

@@ -6,17 +6,12 @@ import math
 import re
 from itertools import product
 
+import altair as alt
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
-
-import rankframe as rf
-from rankframe.plot import _colors
-
-alt = pytest.importorskip("altair")
-vl_convert = pytest.importorskip("vl_convert")
-from plot import looks  # noqa: E402  (below the checks)
-from plot.looks import (  # noqa: E402
+import vl_convert
+from plot import looks
+from plot.looks import (
     BOTH,
     CHARTS,
     COUNTRIES,
@@ -31,8 +26,11 @@ from plot.looks import (  # noqa: E402
     spec_of,
     svg,
 )
+from polars.testing import assert_frame_equal
+from scipy import stats
 
-from rankframe.plot import _marks, _who_gained  # noqa: E402
+import rankframe as rf
+from rankframe.plot import _colors, _marks, _who_gained
 
 LOOKS = dict(zip(CHARTS, looks.PAGE.read_text(encoding="utf-8").split("\n\n"), strict=True))
 
@@ -212,7 +210,6 @@ def test_pair_without_an_interval_is_a_point():
 
 
 def test_change_draws_each_user_and_what_diagnose_reads():
-    stats = pytest.importorskip("scipy.stats")
     data = chart_of("change").data
     totals = TRUTH.group_by("user").len("relevant")
     names = ["precision@10", "recall@10"]
@@ -538,7 +535,6 @@ def chart_from(name, run, **options):
 
 
 def test_lazy_frames_and_those_of_pandas_are_drawn_the_same():
-    pytest.importorskip("pandas")
     for place, (name, (_, options)) in enumerate(CALLS.items()):
         change = pl.DataFrame.to_pandas if place % 2 else pl.DataFrame.lazy
         tables = {"truth": TRUTH} | ({"items": ITEMS} if "items" in options else {})
@@ -1147,7 +1143,6 @@ def test_trend_draws_the_log_with_gaps_as_gaps():
     assert gaps == [("2026-01-03", "a"), ("2026-01-03", "b"), ("2026-01-03", "c"), (days[4], "b")]
     row = data.filter(at=days[5], system="c").row(0, named=True)
     logged = log.filter(day=pl.date(2026, 1, 6), model="c").row(0, named=True)
-    stats = pytest.importorskip("scipy.stats")
     margin = stats.t.ppf(0.975, 39) * logged["std"] / 40**0.5
     ends = [logged["mean"] - margin, logged["mean"] + margin]
     assert [row["mean"], row["ci_low"], row["ci_high"]] == pytest.approx([logged["mean"], *ends])

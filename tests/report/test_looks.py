@@ -21,9 +21,6 @@ from tests.report import samples
 from tests.report.elements import Elements, listed, people_of
 from tests.report.looks import OLD, OUTCOMES, drawn, of_places, report_of
 
-pytest.importorskip("altair")
-pytest.importorskip("vl_convert")
-
 WIDE, PHONE = 1280, 390
 MOST_WORDS, MOST_NUMBERS, MOST_HIGH = 80, 22, {WIDE: 320, PHONE: 460}
 #: of each doubt

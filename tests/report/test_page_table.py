@@ -12,9 +12,6 @@ from rankframe._report import table
 from tests.report.elements import unmarked
 from tests.report.samples import page_of, run_of
 
-pytest.importorskip("altair")
-pytest.importorskip("vl_convert")
-
 
 def made(users=90, seed=2, **shifts):
     """One relevant item per user, which each system lists at a drawn rank, on the whole so far."""

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+import pandas
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -37,9 +38,6 @@ from tests.report.samples import (
     made,
     page_of,
 )
-
-pytest.importorskip("altair")
-pytest.importorskip("vl_convert")
 
 # ------------------------------------------------------------------ numbers
 
@@ -413,7 +411,6 @@ def test_metrics_have_a_default():
 
 
 def test_report_is_the_same_of_any_kind_of_frame(report):
-    pandas = pytest.importorskip("pandas")
     want = page_of(report)
     truth = {**ASKED, "truth": TRUTH.lazy()}
     lazy = rf.report(RUN.lazy(), *METRICS, **truth, by="country")

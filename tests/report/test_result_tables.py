@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
+import pandas
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -176,7 +177,6 @@ def test_segments_have_their_own_best():
 
 
 def test_table_is_the_same_of_any_kind_of_frame():
-    pandas = pytest.importorskip("pandas")
     expected = rf.table(lists(), "rr", truth=TRUTH, baseline="old")
     runs = {name: rows.drop("model") for (name,), rows in lists().group_by("model")}
     for frame, truth in [

@@ -15,9 +15,6 @@ import pytest
 import rankframe as rf
 from tests.report.samples import correlated, run_of
 
-pytest.importorskip("altair")
-
-
 GOLDEN = Path(__file__).parent / "verdicts.md"
 
 

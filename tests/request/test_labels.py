@@ -1,5 +1,6 @@
 import math
 
+import numpy
 import polars as pl
 import pytest
 from every_metric import EVERY_METRIC, LABELS, SPECIAL_MEANS
@@ -189,7 +190,6 @@ def test_bad_parameter_is_reported_where_the_expression_is_made(make, refused):
 
 
 def test_cut_off_may_be_any_whole_number_type():
-    numpy = pytest.importorskip("numpy")
     assert same(rf.metrics.precision_at(numpy.int64(3)), rf.metrics.precision_at(3))
     assert same(rf.metrics.f_at(3, beta=numpy.float64(2)), rf.metrics.f_at(3, beta=2))
 

@@ -140,7 +140,6 @@ def test_users_are_those_whose_values_make_the_mean():
 
 
 def test_chart_draws_it():
-    pytest.importorskip("altair")
     expected = rf.stats.at_k(RUN, "ndcg", k=[1, 3], truth=TRUTH, by="model")
     data = RUN.rank.plot.at_k("ndcg", k=[1, 3], truth=TRUTH).data
     same = ["k", "users", "mean", "ci_low", "ci_high"]

@@ -4,9 +4,12 @@ import inspect
 import re
 from pathlib import Path
 
+import duckdb
+import narwhals
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow
 import pytest
 import scipy.sparse
 from polars.testing import assert_frame_equal
@@ -33,22 +36,19 @@ class Stream:
 
 
 def in_pyarrow(frame):
-    pytest.importorskip("pyarrow")
     return frame.to_arrow()
 
 
 def in_batches(frame):
-    pytest.importorskip("pyarrow")
     return frame.to_arrow().to_reader()
 
 
 def in_duckdb(frame):
-    duckdb = pytest.importorskip("duckdb")
     return duckdb.connect().from_arrow(frame.to_arrow())
 
 
 def in_narwhals(frame):
-    return pytest.importorskip("narwhals").from_native(frame)
+    return narwhals.from_native(frame)
 
 
 KINDS = [Stream, in_pyarrow, in_batches, in_duckdb, in_narwhals]
@@ -153,7 +153,6 @@ EVERY_VERB = {
     ("verb", "table", "others", "options"), EVERY_VERB.values(), ids=EVERY_VERB
 )
 def test_lazy_and_pandas_frames_give_the_same(verb, table, others, options):
-    pandas = pytest.importorskip("pandas")
 
     def called(kind):
         def of(value):
@@ -168,7 +167,7 @@ def test_lazy_and_pandas_frames_give_the_same(verb, table, others, options):
     keys = expected.columns[:3]
     assert_equal(lazy.collect().sort(keys), expected.sort(keys))
     got = called(pl.DataFrame.to_pandas)
-    assert isinstance(got, pandas.DataFrame)
+    assert isinstance(got, pd.DataFrame)
     assert_frame_equal(pl.from_pandas(got), expected, check_dtypes=False)
     assert table.equals(before)
 
@@ -180,9 +179,8 @@ def test_meter_reads_streams():
 
 
 def test_pandas_stays_pandas_beside_any_frame():
-    pandas = pytest.importorskip("pandas")
     result = rf.evaluate(RUN.to_pandas(), "rr", truth=Stream(TRUTH))
-    assert isinstance(result, pandas.DataFrame)
+    assert isinstance(result, pd.DataFrame)
 
 
 class SparkFrame:
@@ -295,7 +293,6 @@ def test_dict_of_columns_is_no_dict_of_runs(call):
 
 
 def test_dictionaries_are_text_and_huge_integers_are_integers():
-    pyarrow, duckdb = pytest.importorskip("pyarrow"), pytest.importorskip("duckdb")
     expected = rf.evaluate(RUN, "ndcg@2", "rr", truth=TRUTH)
     table = pyarrow.table(RUN)
     items = table["item"].dictionary_encode()
@@ -311,14 +308,12 @@ def test_dictionaries_are_text_and_huge_integers_are_integers():
 
 
 def test_columns_of_one_name_are_an_error(refused):
-    pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.Table.from_arrays([pyarrow.array([1])] * 3, names=["user", "user", "item"])
     refused(rf.evaluate, table, "rr", truth=TRUTH)
 
 
 @pytest.mark.parametrize("role", ["user", "item", "extra"])
 def test_type_that_polars_cannot_read_is_an_error(role, refused):
-    duckdb = pytest.importorskip("duckdb")
     columns = {"user": "1", "item": "'a'", "extra": "2", role: "INTERVAL 1 DAY"}
     select = ", ".join(f"{value} AS {name}" for name, value in columns.items())
     run = duckdb.connect().sql(f"SELECT 1 AS rank, {select}")

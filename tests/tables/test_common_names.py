@@ -94,7 +94,6 @@ def test_prediction_and_position_place_the_items():
 
 
 def test_verbs_find_common_names():
-    pytest.importorskip("scipy")
     run, truth = renamed("qid", "docno")
     run, other = run.with_columns(model=pl.lit("a")), run
     history = other.select("qid", "docno").unique()

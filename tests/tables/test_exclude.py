@@ -3,6 +3,7 @@
 import random
 from typing import get_args
 
+import pandas
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -185,7 +186,6 @@ def test_judged_tables_lose_the_rows_too(made, kind):
     ranked = rf.with_rank(run).drop("score")
     expected = rf.evaluate(by_hand(ranked, seen), *METRICS, truth=truth)
     if kind == "pandas":
-        pytest.importorskip("pandas")
         ranked, truth, seen = (frame.to_pandas() for frame in (ranked, truth, seen))
     elif kind == "lazy":
         ranked, truth, seen = (frame.lazy() for frame in (ranked, truth, seen))
@@ -297,7 +297,6 @@ def test_excluded_item_of_the_truth_is_a_miss():
 
 
 def test_verbs_take_an_exclusion():
-    pytest.importorskip("scipy")
     kept = rf.with_rank(RUN, exclude=SEEN, close_gaps=True)
     runs, others = {"a": RUN, "b": RUN}, {"a": kept, "b": kept}
     items = pl.DataFrame({"item": [*"abc"], "genre": [*"xyx"]})
@@ -319,7 +318,6 @@ def test_verbs_take_an_exclusion():
 
 
 def test_charts_take_it():
-    pytest.importorskip("altair")
     kept = rf.with_rank(RUN, exclude=SEEN, close_gaps=True)
     items = pl.DataFrame({"item": [*"abc"], "genre": [*"xyx"]})
     for chart in (
@@ -340,7 +338,6 @@ def test_with_rank_drops_the_rows(kind):
     run, _, seen = drawn(6)
     expected = rf.with_rank(run.join(seen, on=["user", "item"], how="anti", maintain_order="left"))
     if kind == "pandas":
-        pytest.importorskip("pandas")
         run, seen = run.to_pandas(), seen.to_pandas()
     elif kind == "lazy":
         run = run.lazy()
@@ -372,7 +369,6 @@ def test_gaps_are_closed_and_rows_stay_in_order():
 
 
 def test_closing_gaps_keeps_the_index_of_pandas():
-    pandas = pytest.importorskip("pandas")
     run = pandas.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [7, 3]}, index=[5, 9])
     got = rf.with_rank(run, close_gaps=True)
     assert got.index.to_list() == [5, 9]

@@ -34,7 +34,6 @@ def test_judge_is_the_full_join_in_a_known_order():
 
 
 def test_index_with_a_name_is_a_column():
-    pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
     run, truth = RUN.to_pandas(), TRUTH.to_pandas()
@@ -194,7 +193,6 @@ def test_rank_is_replaced():
 
 
 def test_with_rank_of_pandas_keeps_the_index():
-    pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
     run = RUN.drop("rank").to_pandas()

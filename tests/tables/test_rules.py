@@ -4,6 +4,7 @@ import math
 import re
 
 import odd_input
+import pandas
 import polars as pl
 import pytest
 from every_metric import EVERY_METRIC, RANGES
@@ -404,7 +405,6 @@ KINDS = ["eager", "lazy", "pandas"]
 def frame(table, kind):
     """Make a frame of the kind; in pandas a null is NaN."""
     if kind == "pandas":
-        pandas = pytest.importorskip("pandas")
         import rankframe.pandas  # noqa: F401
 
         return pandas.DataFrame(table)
@@ -539,7 +539,6 @@ def test_types_that_cannot_be_ids(change, message):
 
 
 def test_categorical_against_text_in_pandas():
-    pandas = pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
     run = pandas.DataFrame({**RUN, "item": pandas.Categorical(["1", "2", "3", "1", "2"])})

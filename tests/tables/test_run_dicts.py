@@ -46,7 +46,6 @@ VERBS = {
 
 def given(frame, kind):
     if kind == "pandas":
-        pytest.importorskip("pandas")
         return frame.to_pandas()
     return frame.lazy() if kind == "lazy" else frame
 
@@ -250,7 +249,6 @@ def test_groups_gain_the_column_of_models(by):
     ],
 )
 def test_chart_takes_a_dict(chart):
-    pytest.importorskip("altair")
     text = pl.selectors.enum().cast(pl.String)
     expected = chart(ORDERED).data.with_columns(text)
     lazy = {name: run.lazy() for name, run in RUNS.items()}

@@ -1,5 +1,6 @@
 """Equal scores by grade: the lowest first, or the highest, in each kind of table."""
 
+import pandas
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -75,7 +76,6 @@ def test_ranks_by_hand(shape, ties):
 
 @pytest.mark.parametrize("ties", RANKS)
 def test_pandas_keeps_its_index(ties):
-    pandas = pytest.importorskip("pandas")
     run = RUN.to_pandas().set_index(pandas.Index(range(10, 18)))
     for truth in (TRUTH, TRUTH.to_pandas()):
         got = rf.with_rank(run, ties=ties, truth=truth)
