@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rankframe as rf
 from rankframe import trec
 from rankframe.trec import _lines
 
 ODD = ["", " ", "  ", "\t", "#", '"', "\r", "\x0b", "\x00", "é", "\ufeff", ",", "\n", "x\x01", "-"]
 WORDS = st.sampled_from(["q1", "Q0", "d1", "007", "1", "0.5", "nan", "1e400", "inf", "+1", *ODD])
 PLAIN = st.sampled_from(["q1 Q0 d1 1 0.5 tag", "q1 0 d2 1", "q2 d1 1", "q2,d1,1", "q2\td1\t1"])
-ENDS = st.sampled_from(["", "\n", "\r\n", " ", "\n\n"])
+ENDS = st.sampled_from(["", "\n", "\r\n", " ", ",", "\t", "\n\n"])
 
 
 @st.composite
@@ -63,3 +64,12 @@ def test_plain_lines_need_no_pattern(tmp_path, monkeypatch):
     monkeypatch.setattr(_lines, "_parsed", lambda *words: pieces.append(words[2]) or parsed(*words))
     assert trec.read_run(path).rows() == [("q1", "007", 0.5), ("q1", "d2", 0.25)]
     assert pieces == [b"\n"]
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_an_empty_field_too_many_is_an_error(tmp_path, separator):
+    path = tmp_path / "a.csv"
+    lines = ["q1,d1,1", "q1,d2,2,", ""]
+    path.write_text("\n".join(lines).replace(",", separator))
+    with pytest.raises(rf.RankingDataError, match=r"a.csv, line 2: it is not of the form"):
+        trec.read_run(path, fields=["user", "item", "rank"])
