@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import math
+import struct
 
 import extension
 import numpy
@@ -119,15 +121,50 @@ def test_conventions_are_those_of_every_version():
     assert made["conventions"] == "c87c935c"
 
 
-def test_checksums_ignore_the_order_of_rows():
-    run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2], "x": [0, 1]})
-    truth = pl.DataFrame({"user": [1], "item": ["b"]})
+def number_of(value):
+    if value is None or math.isnan(value if isinstance(value, float) else 0):
+        return 0xBF58476D1CE4E5B9
+    if isinstance(value, str):
+        return int.from_bytes(hashlib.sha256(value.encode()).digest()[:8], "big")
+    packed = struct.pack("<d", value) if isinstance(value, float) else None
+    return value if packed is None else int.from_bytes(packed, "little")
+
+
+def checksum_of(rows):
+    """Add up the rows in plain Python, by SplitMix64."""
+    total, whole = 0, 2**64
+    for row in rows:
+        number = 0
+        for value in row:
+            number = (number + number_of(value)) * 0x9E3779B97F4A7C15 % whole
+        number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 % whole
+        number = (number ^ number >> 27) * 0x94D049BB133111EB % whole
+        total += number ^ number >> 31
+    return f"{total % whole:016x}"
+
+
+@pytest.mark.parametrize("users", [[1, 1, -(2**62)], [2**64 - 1, 1, 1], ["é", "", "é"]])
+@pytest.mark.parametrize("place", ["rank", "score"])
+def test_checksums_ignore_the_order_of_rows(users, place):
+    places = [1, 2, 1] if place == "rank" else [2.5, math.nan, -0.0]
+    run = pl.DataFrame({"user": users, "item": ["a", "b", "a"], place: places, "x": [0, 1, 0]})
+    truth = pl.DataFrame({"user": users[:1], "item": ["b"], "relevance": [True]})
     made = rf.provenance(run, "rr", truth=truth, checksums=True)
-    expected = hashlib.sha256(b"1,a,1\n1,b,2\n").hexdigest()
-    assert made["checksums"]["run"] == expected
-    again = rf.provenance(run.reverse(), "rr", truth=truth, checksums=True)
+    expected = checksum_of(run.drop("x").rows()), checksum_of(truth.rows())
+    assert made["checksums"] == dict(zip(("run", "truth"), expected, strict=True))
+    again = rf.provenance(run.reverse(), "rr", truth=truth.lazy(), checksums=True)
     assert again == made
+    other = rf.provenance(run.head(2), "rr", truth=truth, checksums=True)
+    assert other["checksums"]["run"] != made["checksums"]["run"]
     assert "checksums" not in rf.provenance(run, "rr", truth=truth)
+
+
+def test_checksums_tell_which_user_has_an_item():
+    runs = [
+        pl.DataFrame({"user": users, "item": [1, 2], "rank": [1, 1]}) for users in ([1, 2], [2, 1])
+    ]
+    one, other = (rf.provenance(run, "rr", truth=TRUTH, checksums=True) for run in runs)
+    assert one["checksums"]["run"] != other["checksums"]["run"]
 
 
 def test_tables_beside_are_counted():

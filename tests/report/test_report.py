@@ -117,7 +117,7 @@ def test_users_are_counted_and_the_data_are_summed(report):
     again = rf.report(RUN.sample(fraction=1, shuffle=True, seed=4), *METRICS, **ASKED)
     assert again.tables["sources"].equals(report.tables["sources"])
     other = rf.report(RUN.with_columns(pl.col("rank") + 1), *METRICS, **ASKED)
-    sums = other.tables["sources"]["sha256"] == report.tables["sources"]["sha256"]
+    sums = other.tables["sources"]["checksum"] == report.tables["sources"]["checksum"]
     assert sums.to_list() == [False, True]
 
 

@@ -24,6 +24,8 @@ from rankframe.errors import RankingDataError, option
 #: The column of a log or table of values that says how its numbers were made.
 COLUMN = "conventions"
 _ROLES = ("user", "item", "rank", "score", "relevance", "subtopic")
+#: The odd numbers by which SplitMix64 steps and mixes.
+_FACTORS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 #: Options of ``Settings`` that are no conventions of a metric, or are shown elsewhere.
 _ELSEWHERE = (
     *("columns", "preset", "defaults", *keywords.INPUTS, "higher_is_better", "value_range"),
@@ -74,8 +76,8 @@ def provenance(
         Add ``<metric>_chance`` and ``<metric>_ceiling``: what a random order of each list gives, as
         an exact expectation, and what its ideal order gives, highest grade first.
     checksums
-        Add the SHA-256 of each table's rows, sorted, as CSV without a header: those of the report.
-        This sorts these tables.
+        Add 16 hex digits per table: a sum of its rows in any order, those of the report. Other rows
+        change it, except with probability 2⁻⁶⁴; it is no proof against forgery.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
@@ -175,16 +177,43 @@ def raise_if_mixed(rows: pl.DataFrame, table: str, keys: Sequence[str]) -> None:
 
 
 def checksum(table: Table) -> tuple[int, str]:
-    """Count the rows of a table, and compute a SHA-256 of them that ignores their order."""
+    """Count the rows of a table, and compute a checksum of them that ignores their order.
+
+    The columns of a row become one number, which is mixed as SplitMix64 does; these are added up.
+    Products and sums wrap at 64 bits, so they are the same on every machine and in every version.
+    """
     roles = (table.rank or table.score, table.relevance)
     names = [*table.row, *(name for name in roles if name is not None)]
     names = [n for n in names if n not in table.truth_groups and segment_of(n) is None]
-    rows = table.rows_passed.select([*dict.fromkeys(names)]).sort(names, nulls_last=True)
-    digest, count = hashlib.sha256(), 0
-    for batch in rows.collect_batches(maintain_order=True):
-        digest.update(batch.write_csv(include_header=False).encode())
-        count += len(batch)
-    return count, digest.hexdigest()
+    schema, number = table.rows_passed.collect_schema(), pl.lit(0, pl.UInt64)
+    for name in dict.fromkeys(names):
+        number = (number + _numbers(name, schema[name])) * pl.lit(_FACTORS[0], pl.UInt64)
+    rows = table.rows_passed.select(number.alias("number"))
+    number = pl.col("number")
+    for bits, factor in zip((30, 27, 31), (*_FACTORS[1:], 1), strict=True):
+        rows = rows.select((number ^ (number // 2**bits)) * pl.lit(factor, pl.UInt64))
+    count, total = rows.select(pl.len(), number.sum()).collect(engine="streaming").row(0)
+    return count, f"{total:016x}"
+
+
+def _numbers(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Take integers as they are, the bits of floats, and the first 8 bytes of a text's SHA-256."""
+    column = pl.col(name)
+    if dtype.is_integer() or dtype == pl.Boolean:
+        numbers = column.cast(pl.UInt64, wrap_numerical=True)
+    elif dtype.is_float():
+        numbers = column.cast(pl.Float64).fill_nan(None).reinterpret(dtype=pl.UInt64)
+    else:
+        texts = column.cast(pl.String)
+        numbers = texts.map_batches(_of_texts, return_dtype=pl.UInt64, is_elementwise=True)
+    return numbers.fill_null(pl.lit(_FACTORS[1], pl.UInt64))
+
+
+def _of_texts(texts: pl.Series) -> pl.Series:
+    different = texts.drop_nulls().unique()
+    digests = (hashlib.sha256(text.encode()).digest() for text in different)
+    numbers = [int.from_bytes(digest[:8], "big") for digest in digests]
+    return texts.replace_strict(different, pl.Series(numbers, dtype=pl.UInt64), default=None)
 
 
 def table_of_human(human: Truth, tables: Tables) -> Table:

@@ -21,13 +21,13 @@ def conventions(numbers: Numbers) -> Section:
     """Write how the numbers are made, and how to reproduce them."""
     rows = [[Cell(name), Cell(text, "", "text")] for name, text in _rules(numbers)]
     sources = [
-        [Cell(row["table"]), Cell(numerals.number(row["rows"])), Cell(row["sha256"], "", "text")]
+        [Cell(row["table"]), Cell(numerals.number(row["rows"])), Cell(row["checksum"], "", "text")]
         for row in numbers.sources.to_dicts()
     ]
-    of_rows = "Input: SHA-256 of the sorted rows as CSV without a header"
+    of_rows = "Input: checksums of the rows in any order, those of rf.provenance"
     grids = [
         Grid("Rules", ["what", "how"], rows, words=["how"]),
-        Grid(of_rows, ["table", "rows", "SHA-256"], sources, words=["SHA-256"]),
+        Grid(of_rows, ["table", "rows", "checksum"], sources, words=["checksum"]),
     ]
     return Section("made", "How the numbers are made", grids=grids, code=_call(numbers))
 
@@ -35,7 +35,7 @@ def conventions(numbers: Numbers) -> Section:
 def provenance(numbers: Numbers) -> str:
     """Write in one line which input the numbers are of."""
     tables = [
-        f"{row['table']}: {numerals.counted(row['rows'], 'row')}, SHA-256 {row['sha256']}"
+        f"{row['table']}: {numerals.counted(row['rows'], 'row')}, checksum {row['checksum']}"
         for row in numbers.sources.to_dicts()
     ]
     return " · ".join([_versions("rankframe"), *tables])

@@ -667,5 +667,5 @@ def _sources(values: Measurement) -> pl.DataFrame:
     tables, human = values.tables, values.call.human
     of_human = [] if human is None else [provenance.table_of_human(human, tables)]
     sources = [(table.name, *provenance.checksum(table)) for table in [*tables.both, *of_human]]
-    schema = {"table": pl.String, "rows": pl.Int64, "sha256": pl.String}
+    schema = {"table": pl.String, "rows": pl.Int64, "checksum": pl.String}
     return pl.DataFrame(sources, schema=schema, orient="row")
