@@ -25,6 +25,7 @@ from rankframe._tables.judgment import Joined
 
 Call = Callable[[], object]
 _PAIRS = rank_order.pair_codes
+_IDEAL = rank_order._ideal
 
 
 def _always(value: object = None) -> Callable[..., Any]:
@@ -36,6 +37,7 @@ PATHS: dict[str, tuple[object, str, object]] = {
     "pair_codes": (rank_order, "pair_codes", _always()),
     "pair_codes in 64 bits": (rank_order, "pair_codes", lambda *a: _PAIRS(*a[:3], {})),
     "_by_id_ranges": (rank_order, "_by_id_ranges", _always()),
+    "one grade": (rank_order, "_ideal", lambda _: _IDEAL((0, 1))),
     "numbered groups": (Joined, "numbered", ()),
     "lists in score order": (rank_order, "_in_score_order", _always(value=False)),
     "_ranked_by_score": (rank_order, "_ranked_by_score", _always()),
@@ -50,6 +52,7 @@ PATHS: dict[str, tuple[object, str, object]] = {
 #: The calls that each path is for.
 CALLS: dict[str, tuple[str, ...]] = {
     "ranks": ("pair_codes", "pair_codes in 64 bits", "_by_id_ranges"),
+    "no grades": ("one grade",),
     "by": ("numbered groups", "pair_codes", "_by_id_ranges"),
     "scores": ("lists in score order", "are_distinct"),
     "mixed scores": ("_ranked_by_score",),
@@ -86,6 +89,7 @@ def calls(shape: str, users: int) -> dict[str, Call]:
 
     made = {
         "ranks": five(ranks),
+        "no grades": five(ranks, truth.drop("relevance")),
         "by": five(groups, by="country"),
         "scores": five(scores),
         "mixed scores": five(mixed),

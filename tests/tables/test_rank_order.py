@@ -140,6 +140,19 @@ def test_hits_are_those_at_or_above_the_rank(users, metrics, relevant_at):
             assert hits == (mine.filter(good).height if rank else None)
 
 
+@pytest.mark.parametrize("grade", [2, True, None])
+def test_the_ideal_of_one_grade(grade):
+    run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+    truth = pl.DataFrame({"user": [1, 1, 2, 3], "item": [8, 9, 7, 7]})
+    if grade is not None:
+        truth = truth.with_columns(relevance=pl.lit(grade))
+    labels = "ndcg@1", "ndcg(gain=exponential)", "ap"
+    lazy = rf.per_user(run.lazy(), *labels, truth=truth.lazy()).collect()
+    assert rf.per_user(run, *labels, truth=truth).equals(lazy.sort("user"))
+    rows = rf.metrics.rows(rf.judge(run, truth))
+    assert rows["ideal_relevance"].to_list() == [float(grade or 1)] * 4
+
+
 def test_ndcg_of_grades_that_only_64_bits_distinguish():
     grades = [2.0**-30, 1.0, 1.0 + 2.0**-50]
     judged = pl.DataFrame(

@@ -288,11 +288,15 @@ def _ranked_by_score(run: Table, types: Types, score: pl.Expr) -> pl.LazyFrame |
 
 
 def id_ranges_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
-    """Look up ranges of the ids of the truth, and of ranks, in tables that are in memory."""
+    """Look up ranges of the ids of the truth, ranks and grades, in tables that are in memory."""
     id_ranges: dict[str, tuple[int, int]] = {}
     if truth.rows is not None:
         for name in (truth.user, truth.item):
             id_ranges |= _id_range(truth.rows, name, name)
+        if truth.relevance is not None:
+            id_ranges |= _id_range(truth.rows, truth.relevance, "relevance")
+    if truth.relevance is None:
+        id_ranges["relevance"] = 1, 1
     if run.rows is not None and run.rank is not None:
         id_ranges |= _id_range(run.rows, run.rank, "rank")
     elif run.rows is not None:  # made from a score
@@ -355,7 +359,7 @@ def in_rank_order(
     placed = ordered.with_columns(
         (above & (_row != pl.col(_START))).alias(SHARES_RANK),
         ideal_place=_position,
-        ideal_relevance=_ideal(),
+        ideal_relevance=_ideal(id_ranges.get("relevance", (0, 1))),
     )
     return placed.drop(_KEY, _ROW, _START, *([GROUP] if numbered else []))
 
@@ -389,10 +393,12 @@ def _by_id_ranges(
     return _ordered(rows, keys, types, place, code)
 
 
-def _ideal() -> pl.Expr:
+def _ideal(grades: tuple[int, int]) -> pl.Expr:
     """Return the grades of each list, best first: sorted numbers keep each list in place."""
     relevance = pl.col("relevance").cast(pl.Float64)
     grade = pl.when(relevance > 0).then(relevance).otherwise(0.0)
+    if grades[0] == grades[1]:  # 1.1, (b) 1.2
+        return grade
     number = grade.reinterpret(dtype=pl.Int64)  # in the order of the grades, and ≥ 0
     start = pl.col(_START).cast(pl.Int128) * _HALF
     best_first = start - (start - number).sort()
