@@ -137,6 +137,20 @@ def test_order_of_rows_and_the_other_metrics_do_not_matter():
 # ------------------------------------------------------------------ segments
 
 
+@pytest.mark.parametrize("options", [{}, {"weights": "weight"}, {"test": "randomization"}])
+def test_pair_has_the_same_bits_alone_and_among_many(options):
+    draw = np.random.default_rng(4)
+    of_systems = [
+        pl.DataFrame({"user": range(40), "model": name, "x": draw.random(40) / 3})
+        for name in "abcd"
+    ]
+    values = pl.concat(of_systems).with_columns(weight=1 + pl.col("user") % 3)
+    options |= {"correction": None, "details": True}
+    every = rf.compare(values, "x", **options)
+    pair = rf.compare(values.filter(pl.col("model").is_in([*"bd"])), "x", **options)
+    assert_frame_equal(every.filter(model="d", baseline="b"), pair, check_exact=True)
+
+
 @pytest.mark.parametrize("test", TESTS)
 def test_segment_is_compared_as_if_alone(test):
     table = judged(*sample(4, 30, systems=3)).with_columns(country=pl.col("user") % 2)

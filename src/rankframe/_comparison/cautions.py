@@ -60,10 +60,11 @@ def _small(users: int, effect_size: float, trial: Trial, metric: RequestedMetric
 
 def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool | None) -> list[Note]:
     """Note that most users change against the mean, if the sign test shows it."""
-    values = pair.changes
-    rising, falling = int((values > 0).sum()), int((values < 0).sum())
+    rising, falling = pair.signs
+    if (rising - falling) * difference >= 0:
+        return []
     scale = max(abs(pair.of_system).max(), abs(pair.of_baseline).max())
-    if (rising - falling) * difference >= 0 or abs(difference) <= _ROUNDING * scale:
+    if abs(difference) <= _ROUNDING * scale:
         return []
     from scipy import stats
 
@@ -74,5 +75,5 @@ def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool | N
     if higher_is_better is None:
         word = "higher" if rising > falling else "lower"
     direction = "rises" if difference > 0 else "falls"
-    of = {"most": most, "number": len(values), "unit": pair.unit}
+    of = {"most": most, "number": len(pair.changes), "unit": pair.unit}
     return [notes.note("contrary", word=word, direction=direction, **of)]

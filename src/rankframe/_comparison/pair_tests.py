@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import inf, isfinite, isnan, log, nan
 from typing import TYPE_CHECKING
 
@@ -33,12 +34,12 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     if trial.test == "sequential":
         return _test_looks(pairs, trial, advance)
 
-    def reduce(sample: Sample, advance: Advance) -> Outcome:
-        if trial.test == "randomization":
-            return statistics.randomization(sample, trial.confidence, trial.resampling, advance)
-        return statistics.t_test(sample, trial.confidence)
-
-    outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, advance)
+    of_means = zip(*(pair.of_mean for pair in pairs), strict=True)
+    outcome = statistics.outcome_of(decision.Estimate(*map(np.array, of_means)), trial.confidence)
+    if trial.test == "randomization":
+        samples = [pair.sample for pair in pairs]
+        reduce = partial(statistics.randomization, resampling=trial.resampling)
+        outcome = outcome._replace(p=statistics.in_matrices(samples, reduce, advance).p)
     said = [_undefined(pair) for pair in pairs]
     for place, pair in enumerate(pairs):
         if pair.undefined == trials.NOBODY_DIFFERS:  # by no test: it would count in a correction
@@ -48,14 +49,13 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
             if trial.undecided != "fail":  # there, the rule of the margin says what decides
                 said[place] = few or said[place]
         if pair.runs is not None:
-            pair.runs.widen(outcome, place, statistics.estimate(pair.sample), trial.confidence)
+            pair.runs.widen(outcome, place, pair.of_mean, trial.confidence)
     return Tested(outcome, outcome.p.copy(), said)
 
 
 def estimate(pair: Pair) -> Estimate:
     """Estimate the mean difference, with the error of its users and of its training runs."""
-    of_users = statistics.estimate(pair.sample)
-    return of_users if pair.runs is None else pair.runs.added_to(of_users)
+    return pair.of_mean if pair.runs is None else pair.runs.added_to(pair.of_mean)
 
 
 def _undefined(pair: Pair) -> list[Note]:
@@ -69,7 +69,7 @@ def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) ->
     if pair.undefined == trials.ALL_DIFFER_ALIKE and len(pair.sample.values) > 1:
         outcome.p[place] = 0.5 ** (len(pair.sample.values) - 1)  # whatever the weights
         return [notes.note("exact_alike")]
-    differ = int((pair.sure.changes != 0).sum())
+    differ = sum(pair.sure.signs)
     if isnan(outcome.p[place]) or differ >= statistics.FEW_USERS:
         return []
     said: list[Note] = []
@@ -165,11 +165,8 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     """Describe a pair without a test."""
     change, weights = pair.difference, pair.weights
     has_users, varied = len(change) > 0, pair.undefined is None and pair.human is None
-    higher, lower = int((change > 0).sum()), int((change < 0).sum())
-    mean, baseline_mean, difference = (
-        float(statistics.weighted_mean(values, weights)) if has_users else nan
-        for values in (pair.of_system, pair.of_baseline, change)
-    )
+    difference, mean, baseline_mean = pair.means
+    higher, lower = pair.signs_of_users
     if has_users and weights is not None:  # what rounding leaves of 0 is 0
         size = statistics.weighted_mean(abs(change), weights)
         difference = 0.0 if abs(difference) <= trials.NOTHING * size else difference
@@ -199,17 +196,14 @@ def relative(
     """
     if not len(pair.difference):
         return dict.fromkeys(trials.RELATIVE, nan), None
-    difference, mean = (
-        float(statistics.weighted_mean(values, pair.weights))
-        for values in (pair.difference, pair.of_baseline)
-    )
+    difference, _, mean = pair.means
     if pair.human is not None:
         difference, mean = (pair.human.numbers[name] for name in ("difference", "baseline_mean"))
     low = high = nan
     if pair.undefined is None and trial.test != "sequential":
         baseline = pair.baseline_sample.values
         low, high = relative_differences.paired_interval(
-            pair.sample, baseline, trial.confidence, reach, pair.runs
+            estimate(pair), pair.sample, baseline, trial.confidence, reach, pair.runs
         )
         if mean > 0 and not isnan(sum(ends)):
             least, greatest = (end / mean for end in ends)

@@ -280,9 +280,9 @@ def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[s
     sure, more = pair.sure, list[Note]()
     change = sure.difference
     why = pair.reason()
-    users, of_mean = len(pair.difference), statistics.estimate(pair.sample)
+    users, of_mean = len(pair.difference), pair.of_mean
     error, number = float(of_mean.error), float(of_mean.freedom) + 1
-    own = float(statistics.estimate(sure.sample).error)
+    own = float(sure.of_mean.error)
     deviation = float(change.std(ddof=1)) if why is None else 0.0 if len(change) > 1 else nan
     mean = float(pair.of_baseline.mean()) if users else nan
     mean = mean if pair.human is None else pair.human.numbers["baseline_mean"]

@@ -11,6 +11,7 @@ from rankframe._comparison import statistics
 from rankframe._comparison.decision import quantile
 
 if TYPE_CHECKING:
+    from rankframe._comparison.decision import Estimate
     from rankframe._comparison.run_variance import RunError
     from rankframe._comparison.statistics import Array, Sample
 
@@ -30,6 +31,7 @@ class Moments(NamedTuple):
 
 
 def paired_interval(
+    of_difference: Estimate,
     difference: Sample,
     baseline: Array,
     confidence: float,
@@ -39,24 +41,19 @@ def paired_interval(
     """Fieller's interval of Σd/Σy: all e for which the t test finds no mean in d − e·y.
 
     NaN if the mean of the baseline may be 0, by the t test at the same confidence. ``reach`` is how
-    many standard errors the intervals of another test have.
+    many standard errors the intervals of another test have. The estimate has the error of ``runs``.
     """
+    mean, error, freedom, _ = of_difference
     values, weights, _ = difference
-    users = len(values)
-    if users < 2:
+    if not error > 0:
         return nan, nan
-    means = (
-        float(statistics.weighted_mean(values, weights)),
-        float(statistics.weighted_mean(baseline, weights)),
-    )
+    users = len(values)
     first, second = (statistics.influences(column, weights) for column in (values, baseline))
-    factor, freedom = (users - 1) / users, statistics.number_of(difference) - 1
-    products = first * first, first * second, second * second
-    squares = factor * np.array([product.sum() for product in products])
+    products = (users - 1) / users * np.array([(first * second).sum(), (second * second).sum()])
     if runs is not None and runs.variance:
-        freedom = float(runs.added_to(statistics.estimate(difference)).freedom)
-        squares += runs.variance, -runs.of_baseline, runs.of_baseline
-    moments = Moments(*means, *squares.tolist())
+        products += -runs.of_baseline, runs.of_baseline
+    of_baseline = float(statistics.weighted_mean(baseline, weights))
+    moments = Moments(float(mean), of_baseline, float(error) ** 2, *products.tolist())
     return fieller(moments, float(quantile(confidence, freedom)) if reach is None else reach)
 
 

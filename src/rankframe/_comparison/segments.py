@@ -248,7 +248,7 @@ def _rows(
         inside = np.zeros(number, np.bool_)
         inside[end - len(pair.difference) : end] = True  # users of a segment are adjacent
         parts = system_pairs.among(whole, inside), system_pairs.among(whole, ~inside)
-        own, rest = (statistics.estimate(part.sample) for part in parts)
+        own, rest = (part.of_mean for part in parts)
         samples.append(parts[0].sample)
         estimates.append(own)
         contrast = own.minus(rest)
@@ -278,7 +278,7 @@ def _rows(
         said.append(notes.note("permuted", number=permutations))
     overall = {
         "users": number,
-        "difference": float(statistics.estimate(whole.sample).mean),
+        "difference": float(whole.of_mean.mean),
         "f": f,
         "p_value": p,
         "note": notes.packed([*said, *comparison.notes_of_users(whole, weighted=weighted)]),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +21,7 @@ from rankframe._tables import rules
 from rankframe.errors import Problem, RankingDataError, option
 
 if TYPE_CHECKING:
+    from rankframe._comparison.decision import Estimate
     from rankframe._comparison.human_labels import Both
     from rankframe._comparison.run_variance import RunError
     from rankframe._comparison.statistics import Array, Bits, Outcome, Places, Sample
@@ -79,8 +81,9 @@ class Corrected(NamedTuple):
     both: Both  # the differences by the judge and by humans
 
 
-class Pair(NamedTuple):
-    """A system and its baseline on the users they share."""
+@dataclass(frozen=True)
+class Pair:
+    """A system and its baseline on the users they share; what several verbs need is kept."""
 
     segment: int
     metric: str
@@ -106,7 +109,31 @@ class Pair(NamedTuple):
     runs: RunError | None = None  # what the training runs add to the error
     human: Corrected | None = None  # then the sample is corrected; other values are the judge's
 
-    @property
+    @cached_property
+    def of_mean(self) -> Estimate:
+        """The mean difference, with the error of its users."""
+        return statistics.estimate(self.sample)
+
+    @cached_property
+    def means(self) -> tuple[float, float, float]:
+        """The means over users: of the differences, the system and the baseline."""
+        first, second, third = (
+            float(statistics.mean_of(statistics.Sample(values, self.weights)))
+            for values in (self.difference, self.of_system, self.of_baseline)
+        )
+        return first, second, third
+
+    @cached_property
+    def signs(self) -> tuple[int, int]:
+        """How many observations rise, and how many fall, whatever their groups."""
+        return self.signs_of_users if self.changes is self.difference else _signs_of(self.changes)
+
+    @cached_property
+    def signs_of_users(self) -> tuple[int, int]:
+        """How many users rise, and how many fall."""
+        return _signs_of(self.difference)
+
+    @cached_property
     def baseline_sample(self) -> Sample:
         """The values of the baseline, as the differences are taken."""
         if self.human is not None:
@@ -412,15 +439,17 @@ def _complete(matrix: Matrix) -> Matrix:
 
 def _count_left_out(left_out: Bits, kept: Bits, users: Places | None) -> int:
     """Count users; over all segments, those who are kept in none."""
-    return int(left_out.sum()) if users is None else len(np.setdiff1d(users[left_out], users[kept]))
+    if users is None:
+        return int(np.count_nonzero(left_out))
+    return len(np.setdiff1d(users[left_out], users[kept]))
 
 
 class _Column(NamedTuple):
-    """The values of a system, where they are defined, and the places of their last digits."""
+    """The values of a system, where they are defined, and the units of their last digits."""
 
     values: Array
     defined: Bits
-    scales: Places
+    units: Array
 
 
 def gains(pair: Pair, weights: Array | None, metric: RequestedMetric) -> pl.Series:
@@ -436,12 +465,13 @@ def pairs_of(matrix: Matrix, systems: Sequence[tuple[int, int]]) -> Iterator[Pai
     if matrix.human is not None:
         alone = pairs_of(matrix._replace(values=matrix.human, human=None), systems)
     columns = [
-        _Column(values, ~np.isnan(values), statistics.scales_of(values))
+        _Column(values, ~np.isnan(values), statistics.units_of(values))
         for values in np.ascontiguousarray(matrix.values.T)
     ]
+    without = _without_values(matrix)
     for system, baseline in systems:
         place = Place(matrix.segment, matrix.metric, system, baseline)
-        pair = _pair(matrix, place, columns[system], columns[baseline])
+        pair = _pair(matrix, place, columns[system], columns[baseline], without)
         yield pair if alone is None else _corrected(pair, next(alone), matrix)
 
 
@@ -471,21 +501,22 @@ def _corrected(pair: Pair, alone: Pair, matrix: Matrix) -> Pair:
         numbers["effect_size"] = difference / float(spread)
     undefined = alone.undefined if len(alone.difference) else trials.NO_VALUE
     human = Corrected(alone, samples[1], numbers, columns[0])
-    return pair._replace(sample=samples[0], undefined=undefined, unserved=None, human=human)
+    return replace(pair, sample=samples[0], undefined=undefined, unserved=None, human=human)
 
 
-def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> Pair:
+def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column, without: Bits) -> Pair:
+    """Pair two systems; ``without`` are the users for whom no system has a value."""
     weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
-    counts, left_out = _who_counts(matrix, system, baseline)
+    counts, left_out = _who_counts(matrix, system, baseline, without)
     valueless = matrix.valueless  # or, if the matrix has all users:
     if matrix.left_out is None:
-        valueless = _count_left_out(_without_values(matrix), counts, matrix.users)
+        valueless = _count_left_out(without, counts, matrix.users)
     kept = slice(None) if counts.all() else counts
     if weights is not None:
         weights = statistics.shares(weights[kept])
     of_system, of_baseline = system.values[kept], baseline.values[kept]
     change = statistics.differences(
-        of_system, of_baseline, (system.scales[kept], baseline.scales[kept])
+        of_system, of_baseline, (system.units[kept], baseline.units[kept])
     )
     number = len(change)
     clusters = None if clusters is None else clusters[kept]
@@ -535,7 +566,8 @@ def among(pair: Pair, kept: Bits) -> Pair:
     weights = None if pair.weights is None else pair.weights[kept]
     clusters = None if pair.clusters is None else pair.clusters[kept]
     change = pair.difference[kept]
-    return pair._replace(
+    return replace(
+        pair,
         of_system=pair.of_system[kept],
         of_baseline=pair.of_baseline[kept],
         difference=change,
@@ -547,12 +579,14 @@ def among(pair: Pair, kept: Bits) -> Pair:
     )
 
 
-def _who_counts(matrix: Matrix, system: _Column, baseline: _Column) -> tuple[Bits, int]:
+def _who_counts(
+    matrix: Matrix, system: _Column, baseline: _Column, without: Bits
+) -> tuple[Bits, int]:
     """Find the users for whom both systems are defined; count those of one, or of none at all."""
     counts, left_out = system.defined & baseline.defined, matrix.left_out
     if left_out is None:
         alone = _with_weight_only(matrix, system.defined ^ baseline.defined)
-        left_out = _count_left_out(alone | _without_values(matrix), counts, matrix.users)
+        left_out = _count_left_out(alone | without, counts, matrix.users)
     return with_weight(matrix, counts), left_out
 
 
@@ -583,7 +617,11 @@ def _unserved(missed: Array, of_baseline: Array) -> Bits | None:
 
 def number_without(missed: Array) -> int:
     """Count the users who have no list, in none of their segments."""
-    return int((missed > 1 - trials.NOTHING).sum())
+    return int(np.count_nonzero(missed > 1 - trials.NOTHING))
+
+
+def _signs_of(changes: Array) -> tuple[int, int]:
+    return int(np.count_nonzero(changes > 0)), int(np.count_nonzero(changes < 0))
 
 
 def sample_of(
