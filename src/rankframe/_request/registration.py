@@ -60,7 +60,8 @@ def register_metric(
 
     Notes
     -----
-    Registering a label again replaces it, as when a cell of a notebook runs twice.
+    Registering a label again replaces it, as when a cell of a notebook runs twice. Do so after you
+    change what the function reads or calls, because its expression is made once per label.
 
     Examples
     --------
