@@ -1,9 +1,10 @@
-"""Ranking metrics as polars expressions.
+"""Ranking metrics as Polars expressions.
 
-``import rankframe as rf`` registers ``df.rank`` on polars DataFrames and LazyFrames.
+``import rankframe as rf`` registers ``df.rank``, also called ``df.ranking``, on Polars DataFrames
+and LazyFrames.
 
-Calls from several threads are safe. Start processes by ``spawn`` or ``forkserver``: polars hangs in
-a process that was forked after polars had computed anything.
+Calls from several threads are safe. Start processes by ``spawn`` or ``forkserver``: Polars may hang
+in a process that was forked after Polars had computed anything.
 """
 
 import polars as _pl

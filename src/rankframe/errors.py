@@ -121,7 +121,7 @@ class RankingDataError(ValueError):
 
 
 class RankingWarning(UserWarning):
-    """A number is given, but it is perhaps not the one that it reads like."""
+    """A call returns a number that may not mean what it seems to."""
 
 
 _OURS = {"rankframe", "polars", "contextlib"}  # a decorator of ours is a frame of contextlib

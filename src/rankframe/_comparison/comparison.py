@@ -217,8 +217,8 @@ def compare(
       users or ``paired=False``. An end of the interval that contradicts an exact p is moved. Where
       all users differ by one amount, p = 2/2ⁿ of n users or clusters, whatever their weights.
     - ``"randomization"``: flips the signs of the differences, exact for few users.
-    - ``"sequential"``: p-value and interval are valid at every look, if each has all earlier users.
-      I. Waudby-Smith and A. Ramdas, *J. Royal Statistical Society B* 86, 2024.
+    - ``"sequential"``: p-value and interval are valid at every look, if each look includes all
+      earlier users. I. Waudby-Smith and A. Ramdas, *J. Royal Statistical Society B* 86, 2024.
     - ``"max_t"``: flips the signs of all systems of a user together, step-down; its intervals cover
       all differences at once, and an end that contradicts ``p_adjusted`` is moved. P. H. Westfall
       and S. S. Young, *Resampling-Based Multiple Testing*, 1993.

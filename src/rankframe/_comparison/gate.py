@@ -205,7 +205,7 @@ def gate(
     p-value is the larger one of Student's t and of Hall's transformed t. Where fewer than 20 users
     differ, or hits are lost and none is gained, the mean loss is at most the upper limit of the
     share of users who lose, times the width of the metric's range: to pass a margin of 0.01 for a
-    metric from 0 to 1, 400 users are enough if none loses, and 300 are not. Where more differ, few
+    metric from 0 to 1, 368 users are enough if none loses, and 367 are not. Where more differ, few
     users who lose much are bounded likewise. C. J. Clopper and E. S. Pearson, *Biometrika* 26,
     1934; with weights or clusters, E. L. Korn and B. I. Graubard, *Survey Methodology* 24, 1998.
 

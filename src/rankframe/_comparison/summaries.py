@@ -136,7 +136,8 @@ def summarize(
         - ``users``: the number behind the mean
         - ``num_left_out``: users who count, by ``users=``, but have no value
         - ``mean``
-        - ``num_missed``: how many of both have no list, so that most metrics are 0 for them
+        - ``num_missed``: how many of these two kinds of users have no list, so that most metrics
+          are 0 for them
         - ``min``, ``p10`` (a tenth of the values are lower), ``median``, ``max``
         - with ``total``, its columns; with ``over``, ``runs`` and ``runs_std``: the number of
           training runs, and the standard deviation of their means

@@ -143,10 +143,11 @@ def explain(
         ``.choices`` has a row per single choice: ``metric``, ``choice`` and ``words`` (String),
         ``value`` and ``change`` (Float64), the value with this choice alone, minus yours.
 
-        Values per user fit a convention that gives the value of each user, and no further users if
-        any convention has exactly these. Then the column of the metric is the mean over all its
-        users, ``difference`` is the number of users with another value, and ``.users`` lists them
-        for the first row: the user, ``metric`` (String), ``printed`` and ``value`` (Float64).
+        Values per user fit a convention that gives the value of each user. If some convention
+        counts exactly these users, others do not fit. Then the column of the metric is the mean
+        over all its users, ``difference`` is the number of users with another value, and ``.users``
+        lists them for the first row: the user, ``metric`` (String), ``printed`` and ``value``
+        (Float64).
 
         A value fits if it rounds to the number. A convention sets each parameter of the metric that
         has named values (not the cut-off), ``users``, ``undefined`` (null, 0, 1) and ``average``

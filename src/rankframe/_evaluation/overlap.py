@@ -44,7 +44,7 @@ def rbo(
         The run to compare with; its columns have the same names.
     p
         Persistence: the chance that a reader goes on to the next depth, 0 < p < 1. The first ten
-        depths have 86 % of the weight for p = 0.9, the first fifty for 0.98.
+        depths have 86% of the weight for p = 0.9, the first fifty for 0.98.
     k
         Cut both runs to this depth first.
     by

@@ -78,11 +78,11 @@ def health(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per table, group and count: ``table`` (String: "run", "judged table", "truth",
-        "both" = run and truth, "items", "history"), by… (null if the table is not split),
-        ``what`` (String), ``count`` (Int64), ``share`` (Float64, null if ``what`` is a size or
-        there is nothing to divide by), ``problem`` (Boolean: whether something was found that is
-        worth a look, null of sizes) and ``example`` (String: the least id or row that is counted,
-        null if ``count`` is 0 or a size). Rows with a problem come first.
+        "both" = run and truth, "items", "history"), by… (null if the table is not split), ``what``
+        (String), ``count`` (Int64), ``share`` (Float64, null if ``what`` is a size or there is
+        nothing to divide by), ``problem`` (Boolean: whether something was found that is worth a
+        look, null for sizes) and ``example`` (String: the least id or row that is counted, null if
+        ``count`` is 0 or a size). Rows with a problem come first.
 
     Raises
     ------

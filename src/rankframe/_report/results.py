@@ -100,8 +100,8 @@ def table(
     interval
         Add to each mean its interval, as chosen by ``summarize``.
     letters
-        Add a column of letters to each metric: systems that share a letter do not differ, by t
-        tests (exact where few users differ) of all pairs with Holm's correction. "a" marks the
+        Add a column of letters to each metric: systems that share a letter are not shown to differ,
+        by t tests (exact where few users differ) of all pairs with Holm's correction. "a" marks the
         best. Pairs with the ``baseline`` differ where one has † or ‡.
     headers
         What metrics, and the columns of ``by``, are called in the table, such as
@@ -173,8 +173,8 @@ def table(
         ``compare`` decides pairs with the baseline; all others have its t (exact where few users
         differ), with Holm's correction for all pairs of the call. Without a ``baseline`` and
         ``letters``, or where no pair has a test, nothing is underlined. A metric without a better
-        direction has neither of the two, and no letters. † and ‡ mean that the verdict of
-        ``compare`` is "better" or "worse": ``p_adjusted`` < 1 − ``confidence``. Counts such as
+        direction has no bold mean, no underlined mean and no letters. † and ‡ mean that the verdict
+        of ``compare`` is "better" or "worse": ``p_adjusted`` < 1 − ``confidence``. Counts such as
         ``num_hits`` are averaged.
 
     Examples

@@ -121,10 +121,10 @@ def sql(
         BigQuery: ``"ndcg@10"`` gives ``ndcg_at_10(items, relevant)``, where ``items`` are the items
         of one list, best first, and ``relevant`` the items that are relevant to its user, with
         grade 1 each. The value is that of ``per_user`` with ``users="all"``. A repeated item counts
-        once, at its first place, as with ``duplicates="occupy"``, or ``"first"``. The place of a
-        null is empty, and so is a null array. Such a function takes ``undefined``, ``depth``,
-        ``preset`` and ``duplicates``. Names are as with ``names="snake"``; ``.alias(…)`` of an
-        expression chooses another. Quote a name that SQL reserves, such as ``all``.
+        once, at its first place, as with ``duplicates="occupy"``, or ``"first"``. A null item is an
+        empty place, and a null array is an empty list. Such a function takes ``undefined``,
+        ``depth``, ``preset`` and ``duplicates``. Names are as with ``names="snake"``; ``.alias(…)``
+        of an expression chooses another. Quote a name that SQL reserves, such as ``all``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``user=`` may be a list of columns.

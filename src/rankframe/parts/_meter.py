@@ -75,7 +75,7 @@ class Meter(Generic[MeterFrameT]):
     facts
         What ``rf.parts.facts`` returned for the tables of all batches. They may be left out if no
         metric reads the highest grade of the truth, and the first batch has all groups of those
-        columns of ``by`` that the truth does not have, such as all models. The number of users is
+        columns of ``by`` that the truth does not have, such as all models. Their number of users is
         not read.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.

@@ -81,7 +81,7 @@ def lorenz(
     -------
     altair.LayerChart or altair.FacetChart
         One line per system, for all its lists together: the share of exposure of the items that are
-        exposed most, by their number, on a logarithmic scale; the title has the number that has
+        exposed most, by their number, on a logarithmic scale; the title says how many items have
         half of it. It is the Lorenz curve, read from its upper end. The dashed line is even
         exposure; the Gini coefficient is twice the area between the diagonal and the Lorenz curve.
         The drawn numbers are in ``chart.data``: ``panel``, ``system``, ``values`` (the share of

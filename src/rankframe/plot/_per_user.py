@@ -56,11 +56,11 @@ def per_user(
     Returns
     -------
     altair.FacetChart
-        One row per system, best mean first if there are more than six, with quantiles of the users
-        who are not exactly 0, and on its left a box filled to the share of users who are. The drawn
-        numbers are in ``chart.data``: ``system``, ``segment``, ``users``, ``zeros`` (the share of
-        users at exactly 0), ``low`` (5%), ``lower quarter``, ``median``, ``upper quarter``,
-        ``high`` (95%) and the ``mean`` of all users.
+        One row per system, best mean first if there are more than six, with quantiles of the values
+        that are not exactly 0, and on its left a box filled to the share of users whose value is 0.
+        The drawn numbers are in ``chart.data``: ``system``, ``segment``, ``users``, ``zeros`` (the
+        share of users at exactly 0), ``low`` (5%), ``lower quarter``, ``median``, ``upper
+        quarter``, ``high`` (95%) and the ``mean`` of all users.
 
     Raises
     ------

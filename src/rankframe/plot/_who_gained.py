@@ -67,7 +67,7 @@ def who_gained(
         Two panels per system and segment over R, the number of a user's relevant items: the change
         of precision@k = change of hits / k, and that of recall@k = change of hits / R. Points are
         the means of the bins of ``who_gained``, whose reading is in the subtitle, with 95%
-        intervals by Student's t, not corrected. Bars are users, stronger where more have a similar
+        intervals by Student's t, not corrected. Bars are users, darker where more have a similar
         change. Hollow points are the shrunken changes. The axis fits the intervals and nine of ten
         users; the others are at its ends. The drawn numbers are in ``chart.data``: ``bin``, and in
         rows with a ``count`` the mean ``change`` of this number of users, in the others ``mean``,

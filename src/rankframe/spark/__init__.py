@@ -186,8 +186,8 @@ def with_rank(
     ties
         ``"item"``: equal scores are ordered by item id, descending. ``"expected"``: equal scores
         stay one block; metrics are exact expectations over all orders of the block. ``"order"`` is
-        refused: rows have no order in Spark, and so are ``"pessimistic"`` and ``"optimistic"``,
-        which read a truth.
+        refused, because rows have no order in Spark. ``"pessimistic"`` and ``"optimistic"`` are
+        refused, because they read a truth.
     exclude
         Rows to drop before ranks are made, one per user and item, such as past interactions. A
         column of ``by`` limits a row to its group. Rows that are not in the run are ignored. They
