@@ -85,7 +85,7 @@ def gaps(data: Collection) -> list[dict[str, object]]:
     return [
         {
             "collection": data.name,
-            "means, best and": f"{row['baseline_mean']:.3f}, {row['mean']:.3f}",
+            "means: best, other": f"{row['baseline_mean']:.3f}, {row['mean']:.3f}",
             "place": row["place_of_system"] + 1,
             "gap": f"{-row['difference']:.3f}",
             "95% interval": f"{-row['ci_high']:z.3f} to {-row['ci_low']:.3f}",

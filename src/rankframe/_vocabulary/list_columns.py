@@ -32,7 +32,7 @@ _popularity = pl.col("popularity")
 
 @_column(
     "tail",
-    "The item is not among the most popular ones that hold 80 % of the rows of the history, nor "
+    "The item is not among the most popular ones that hold 80% of the rows of the history, nor "
     "as popular as these; another share of the rows: tail(0.9)",
     parameters={"head": (Fraction, 0.8)},
 )
