@@ -11,11 +11,6 @@ if Spark may broadcast the keys of the judgments, it is one partition per 250,00
 rows of a user are in one partition.
 """
 
-# pyarrow has no types
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
-# pyright: reportUnknownLambdaType=false, reportMissingTypeStubs=false
-
 from __future__ import annotations
 
 import functools

@@ -1,10 +1,5 @@
 """Several columns as one user, in tables of Spark: as in ``_inputs/several_users.py``."""
 
-# pyarrow has no types
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
-# pyright: reportMissingTypeStubs=false
-
 from __future__ import annotations
 
 import functools

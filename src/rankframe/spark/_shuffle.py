@@ -1,10 +1,5 @@
 """One shuffle by user: which rows go to which worker, and what each worker computes."""
 
-# pyarrow has no types
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
-# pyright: reportUnknownLambdaType=false, reportMissingTypeStubs=false
-
 from __future__ import annotations
 
 import contextlib

@@ -1,10 +1,5 @@
 """Arrow, Polars and Spark: types both ways, and batches as bytes."""
 
-# pyarrow has no types
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
-# pyright: reportUnknownLambdaType=false, reportMissingTypeStubs=false
-
 from __future__ import annotations
 
 import inspect

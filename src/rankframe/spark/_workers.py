@@ -1,10 +1,5 @@
 """Errors of the workers, as the library's own, and what their Python lacks."""
 
-# pyarrow has no types
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
-# pyright: reportUnknownLambdaType=false, reportMissingTypeStubs=false
-
 from __future__ import annotations
 
 import contextlib
