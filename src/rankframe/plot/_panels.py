@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import polars as pl
 
@@ -49,9 +49,9 @@ def panels_by(name: str, order: Sequence[str], title: str | None = None) -> Any:
     return channel(f"{name}:N", sort=list(order), header=header)
 
 
-def layered(*layers: alt.Chart, **options: Any) -> Any:
+def layered(*layers: Any, **options: Any) -> alt.LayerChart:
     """Layer charts; Altair's types of keywords are too vague."""
-    return alt.layer(*layers, **options)
+    return cast("alt.LayerChart", alt.layer(*layers, **options))
 
 
 def in_grid(layers: Any, **options: Any) -> alt.FacetChart:
@@ -100,8 +100,7 @@ def alone(
         from rankframe.plot._wide import WideChart
 
         return WideChart(layer=list(layers), width="container", data=table, title=title, **options)
-    chart: alt.LayerChart = layered(*layers, width=wide, data=table, title=title, **options)
-    return chart
+    return layered(*layers, width=wide, data=table, title=title, **options)
 
 
 def panel_of(name: str) -> pl.Expr:

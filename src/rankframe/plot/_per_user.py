@@ -196,5 +196,4 @@ def _strips(
             vessel.mark_bar(height=13, **_OUTLINE).encode(x=start, x2="right:Q"),
             text.encode(x=start, text=alt.Text("zeros:Q", format=".0%")),
         ]
-    picture: alt.LayerChart = _panels.layered(*layers, data=table)
-    return picture
+    return _panels.layered(*layers, data=table)

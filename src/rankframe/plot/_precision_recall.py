@@ -117,13 +117,12 @@ def _interpolated(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
     words |= {"mean interpolated precision": "precision", "users": "users"}
     base = _marks.described(base, table, words)
     points = _marks.points_of(base, systems, 30)
-    picture: alt.LayerChart = _panels.layered(
+    return _panels.layered(
         *(_marks.lines_of(base, systems), points),
         data=table,
         width=270,
         height=systems.height(270),
     )
-    return picture
 
 
 def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
@@ -151,10 +150,7 @@ def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
     layers += _marks.with_halo(ends, "at:N", fontSize=10, align="left", dx=6, dy=-6)
     if systems.column is not None:
         layers += _marks.names_beside(described, systems, "precision", {"scale": up})
-    picture: alt.LayerChart = _panels.layered(
-        *layers, data=table, width=270, height=systems.height(270)
-    )
-    return picture
+    return _panels.layered(*layers, data=table, width=270, height=systems.height(270))
 
 
 def _path_names(table: pl.DataFrame, systems: Systems, y_end: float) -> pl.DataFrame:
