@@ -415,7 +415,7 @@ def raise_if_no_match(run: Table, truth: Table, *, users: Policy = "truth") -> N
         if groups.select(pl.col("len").max()).collect().item() == 1:
             if not counts_misses(users):
                 continue
-            raise broken_row(run.name, name, split_users_text(truth), _first_row(run))
+            raise broken_row(run.name, name, split_users_text(truth.name), _first_row(run))
         if is_fold(name):
             raise shared_folds(run, truth, name, _first_row(run))
 
@@ -543,26 +543,26 @@ def is_fold(name: str) -> bool:
     return name.lower() in ("fold", "fold_id", "cv_fold", "split")
 
 
-def split_users_text(truth: Table) -> str:
+def split_users_text(truth: str) -> str:
     """Tell that each user is in one group only, and one truth judges all groups; for SQL, too."""
     return (
-        f"no user is in two of its groups, and the {truth.name} has no such column, so each user "
-        f"would count as a miss in every other group: join the column to the {truth.name}"
+        f"no user is in two of its groups, and the {truth} has no such column, so each user "
+        f"would count as a miss in every other group: join the column to the {truth}"
     )
 
 
-def shared_folds_text(truth: Table) -> str:
+def shared_folds_text(truth: str) -> str:
     """Tell that folds share users, and one truth."""
     return (
-        f"users are in several folds, and the {truth.name} has no such column, so each fold would "
+        f"users are in several folds, and the {truth} has no such column, so each fold would "
         "be judged by the whole truth, and what a user likes in other folds would count as missed: "
-        f"add the column to the {truth.name}, or rename it if one truth judges all folds"
+        f"add the column to the {truth}, or rename it if one truth judges all folds"
     )
 
 
 def shared_folds(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:
     """Make the error for folds that share one truth."""
-    return broken_row(run.name, name, shared_folds_text(truth), row)
+    return broken_row(run.name, name, shared_folds_text(truth.name), row)
 
 
 def unmatched_systems(tables: Sequence[Table]) -> list[tuple[object, RankingDataError]]:

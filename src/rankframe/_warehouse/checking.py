@@ -148,7 +148,8 @@ def _of_users(
             several = f"(SELECT {number} FROM {lists}) > 1"
             users = ", ".join(f"r.{name}" for name in dialect.names_of(own_user))
             in_two = f"EXISTS (SELECT 1 FROM {lists} GROUP BY {users} HAVING {number} > 1)"
-            split = run.name, name, rules.split_users_text(truth)
+            split = run.name, name, rules.split_users_text(truth.name)
             yield _row(dialect, split, f"{several} AND NOT {in_two}")
             if rules.is_fold(name):
-                yield _row(dialect, (run.name, name, rules.shared_folds_text(truth)), in_two)
+                folds = run.name, name, rules.shared_folds_text(truth.name)
+                yield _row(dialect, folds, in_two)

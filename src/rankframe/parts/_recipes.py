@@ -242,21 +242,13 @@ def raise_if_whole_is_broken(
 
 
 def _raise_if_diluted(name: str, several: int, *, misses_count: bool) -> None:
-    if several == 0:
-        if not misses_count:
-            return
-        msg = (
-            f"parts, column {name!r}: no user is in two of its groups, and the truth has no such "
-            "column, so each user would count as a miss in every other group: join the column to "
-            "the truth"
-        )
-        raise RankingDataError(msg)
-    if rules.is_fold(name):
-        msg = (
-            f"parts, column {name!r}: users are in several folds, and the truth has no such "
-            "column, so each fold would be judged by the whole truth: add the column to the truth, "
-            "or rename it if one truth judges all folds"
-        )
+    text = ""
+    if several == 0 and misses_count:
+        text = rules.split_users_text("truth")
+    elif several and rules.is_fold(name):
+        text = rules.shared_folds_text("truth")
+    if text:
+        msg = f"parts, column {name!r}: {text}"
         raise RankingDataError(msg)
 
 
