@@ -55,15 +55,13 @@ class Tables(NamedTuple):
     beside: dict[str, pl.LazyFrame]
     columns: Columns
     tag: str  # the run name in the first file
-    human: pl.LazyFrame | None = None  # labels by humans
 
     def in_memory(self) -> "Tables":
         """Read all files, once for several commands."""
         runs = {name: run.collect().lazy() for name, run in self.runs.items()}
         beside = {name: table.collect().lazy() for name, table in self.beside.items()}
         truth = None if self.truth is None else self.truth.collect().lazy()
-        human = None if self.human is None else self.human.collect().lazy()
-        return self._replace(runs=runs, truth=truth, human=human, beside=beside)
+        return self._replace(runs=runs, truth=truth, beside=beside)
 
 
 def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
@@ -74,13 +72,13 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     users: list[str] = arguments.user
     columns = {**columns, "user": users[-1]} if users else columns
     runs: list[Input] = arguments.runs
-    judged = [source for source in (arguments.truth, arguments.human) if source is not None]
-    sources = {name: getattr(arguments, name) for name in BESIDE if name != "human"}
-    sources = {name: source for name, source in sources.items() if source is not None}
-    inputs.check_inputs([*runs, *judged, *sources.values()])
+    passed = {name: getattr(arguments, name) for name in ("truth", "human", *BESIDE)}
+    passed = {name: source for name, source in passed.items() if source is not None}
+    judged = [name for name in passed if name in ("truth", "human")]
+    inputs.check_inputs([*runs, *passed.values()])
     both = [
         *(_scan(source, _layout("run", arguments, columns)) for source in runs),
-        *(_scan(source, _layout("truth", arguments, columns)) for source in judged),
+        *(_scan(passed[name], _layout("truth", arguments, columns)) for name in judged),
     ]
     both = _named_alike(both, arguments, columns)
     columns = _with_names(arguments, columns, both[: len(runs)], both[len(runs) :])
@@ -98,20 +96,20 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         (judgments,) = _of_one_type(columns.get("subtopic", "subtopic"), truth)
         judgments = _with_numbers(judgments, [roles.get("relevance", "relevance"), *grades])
         files.append(_without_folders(judgments, arguments, columns))
-    for name, source in sources.items():
-        files.append(_typed(_scan(source, _layout(name, arguments, columns)), ids, ids))
+    for name in [*passed][len(judged) :]:
+        files.append(_typed(_scan(passed[name], _layout(name, arguments, columns)), ids, ids))
     for name in ids:
         files = list(_of_one_type(name, *files))
     # text is read once: a plan without a cache reads a run three times
     frames = [file.frame.cache() if file.form in _SEPARATORS else file.frame for file in files]
     names = inputs.names_of(runs, [file.tag for file in files[: len(runs)]])
+    beside = dict(zip(passed, frames[len(runs) :], strict=True))
     return Tables(
         dict(zip(names, frames[: len(runs)], strict=True)),
-        frames[len(runs)] if judged else None,
-        dict(zip(sources, frames[len(runs) + len(judged) :], strict=True)),
+        beside.pop("truth", None),
+        beside,
         {**columns, "user": users} if len(users) > 1 else columns,
         files[0].tag or names[0],
-        None if arguments.human is None else frames[len(runs) + 1],
     )
 
 

@@ -444,9 +444,8 @@ def _test_in_words(trial: Trial, compared: pl.DataFrame) -> dict[str, str]:
 def _systems(arguments: argparse.Namespace) -> tuple[pl.LazyFrame, dict[str, Any]]:
     """Read the files of one system or more, and the keywords that describe them."""
     _check_outputs(arguments)
-    tables, runs, call = _read(arguments)
-    human = {} if tables.human is None else {"human": tables.human}
-    return runs, call | human | _conventions(arguments)
+    _, runs, call = _read(arguments)
+    return runs, call | _conventions(arguments)
 
 
 # ------------------------------------------------------------------ gate
@@ -575,7 +574,7 @@ def _report(arguments: argparse.Namespace) -> None:
         own = ("k", "title", "note", "explore")
         call |= {name: getattr(arguments, name) for name in own} | _conventions(arguments)
         baseline = _baseline(run, call["by"], arguments)
-    test = options.test_options(arguments) | {"human": tables.human}
+    test = options.test_options(arguments)
     page = report.report(run, *_comparable(metrics), baseline=baseline, **test, **call)
     page = page.made_by(shlex.join(["rankframe", *arguments.command_line]), _paths(arguments))
     if arguments.out is inputs.STDOUT:
@@ -794,6 +793,7 @@ def _run(arguments: argparse.Namespace) -> int:
         call.tables = tables._replace(beside=beside)
         if call is first and tables.truth is not None:
             _, run, keys = _read(call)
+            keys.pop("human", None)
             row_verbs.check(run, **keys).collect()
         code = max(code, _COMMANDS[name](call) or 0)
         if code > 1:
