@@ -5,32 +5,19 @@
 
 import contextlib
 import copy
-import io
 import pickle
 import tempfile
 from pathlib import Path
 
+import commands
 import odd_input
 import polars as pl
 import pytest
 
 import rankframe as rf
 from rankframe import errors
-from rankframe._command.main import main
 
 GOLDEN = Path(__file__).parent / "errors.md"
-
-
-def said_by(arguments):
-    """Run a command that must fail; return its one line."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = main(arguments)
-        except SystemExit as stopped:
-            code = stopped.code
-    assert (code, out.getvalue(), err.getvalue().count("\n")) == (2, "", 1), err.getvalue()
-    return err.getvalue().removeprefix("rankframe: error: ").rstrip("\n")
 
 
 RUN, TRUTH = odd_input.RUN, odd_input.TRUTH
@@ -233,7 +220,7 @@ def said_of(call):
         files = set() if words[0] == "sql" else tables.keys()
         names = {f"--by {name}" for name in files} | {f"--users {name}" for name in files}
         pairs = zip(["", *words], words, strict=False)
-        return said_by(
+        return commands.said_by(
             [w + ".parquet" * (w in files and f"{v} {w}" not in names) for v, w in pairs]
         )
 
@@ -268,17 +255,20 @@ def test_what_the_caller_wrote_is_not_rewritten(tmp_path, monkeypatch):
     both.with_columns(pl.lit(None, pl.Int64).alias("rank=x")).write_parquet("null.parquet")
     TRUTH.write_parquet("truth.parquet")
     ask = "truth.parquet -m map --rank rank=x --baseline seed=3".split()
-    assert said_by(["compare", "user=7.parquet", *ask]) == (
+    assert commands.said_by(["compare", "user=7.parquet", *ask]) == (
         """baseline must be one of "by='day'", 'seed=1', not 'seed=3'"""
     )
-    assert said_by(["compare", "null.parquet", *ask]) == (
+    assert commands.said_by(["compare", "null.parquet", *ask]) == (
         "run, column 'rank=x': it is null in every row"
     )
-    assert said_by(["evaluate", "user=7.parquet", "truth.parquet", "-m", "map"]) == (
+    assert commands.said_by(["evaluate", "user=7.parquet", "truth.parquet", "-m", "map"]) == (
         "run: no column 'rank' for rank; it has 'user', 'item', 'rank=x', 'model'; name it with "
         "--rank, or name a score with --score"
     )
-    assert said_by(["evaluate", "truth=1.csv", "truth.parquet"]) == "truth=1.csv: no such file"
+    assert (
+        commands.said_by(["evaluate", "truth=1.csv", "truth.parquet"])
+        == "truth=1.csv: no such file"
+    )
     value, day = "by='x=y'", "day='a=b'"
     groups = RUN.with_columns(pl.lit(value).alias(day))
     groups.with_columns(rank=0).write_parquet("zero.parquet")
@@ -292,7 +282,7 @@ def test_what_the_caller_wrote_is_not_rewritten(tmp_path, monkeypatch):
         ),
     ):
         for command in ("check", "evaluate"):
-            got = said_by([command, f"{name}.parquet", "truth.parquet", "--by", day])
+            got = commands.said_by([command, f"{name}.parquet", "truth.parquet", "--by", day])
             assert got.startswith(said)
             assert f'Offending row: {day}="{value}", user=1, item=10, rank=' in got
 
@@ -328,7 +318,7 @@ def test_a_mismatch_of_long_enums_is_one_line(tmp_path, monkeypatch):
         "same type in both tables, or any two integer types"
     )
     assert str(error.value) == text
-    assert said_by("evaluate run.parquet truth.parquet -m map".split()) == text
+    assert commands.said_by("evaluate run.parquet truth.parquet -m map".split()) == text
     with pytest.raises(rf.RankingDataError) as error:
         rf.runs.stack({"a": run, "b": run.with_columns(pl.col("user").cast(pl.String))})
     assert "it is an Enum of 2,000 levels (number 1 is 'user 0') in run 'a'" in str(error.value)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from commands import said_by
 from two_models import assert_equal
 
 import rankframe as rf
@@ -23,6 +24,8 @@ RUN = pl.DataFrame(
 )
 TRUTH = pl.DataFrame({"uid": [1, 2, 3], "sku": [8, 7, 7], "relevance": [2, 1, 1]})
 ROLES = ["--user", "uid", "--item", "sku"]
+METRICS = ["-m", "ndcg@10", "-m", "map"]
+OPTIONS = [*METRICS, *ROLES, "--by", "model"]
 EXPECTED = RUN.rank.evaluate("ndcg@10", "map", truth=TRUTH, by="model", user="uid", item="sku")
 WRITERS = {
     "parquet": pl.DataFrame.write_parquet,
@@ -46,21 +49,24 @@ def files(templates, tmp_path):
     return Path(shutil.copytree(templates, tmp_path / "files"))
 
 
+def evaluated(out, *words):
+    """Evaluate files, and read what is written."""
+    assert main(["evaluate", *map(str, words), "--out", str(out)]) == 0
+    return pl.read_parquet(out)
+
+
 @pytest.mark.parametrize("truth", WRITERS)
 @pytest.mark.parametrize("run", WRITERS)
 def test_files_are_read_by_suffix(files, run, truth):
-    out = files / "out.parquet"
-    paths = [str(files / f"run.{run}"), str(files / f"truth.{truth}")]
-    metrics = ["-m", "ndcg@10", "-m", "map"]
-    assert main(["evaluate", *paths, *metrics, *ROLES, "--by", "model", "--out", str(out)]) == 0
-    assert pl.read_parquet(out).equals(EXPECTED)
+    paths = [files / f"run.{run}", files / f"truth.{truth}"]
+    assert evaluated(files / "out.parquet", *paths, *OPTIONS).equals(EXPECTED)
 
 
 def test_a_format_can_be_named(files):
     (files / "run.csv").rename(files / "run.parquet")
     paths = [str(files / "run.parquet"), str(files / "truth.parquet")]
     out = files / "out.parquet"
-    options = [*ROLES, "-m", "ndcg@10", "-m", "map", "--by", "model", "--out", str(out)]
+    options = [*OPTIONS, "--out", str(out)]
     for named, code in [
         ("--format csv", 2),
         ("--format csv --truth-format parquet", 0),
@@ -84,8 +90,7 @@ def test_a_format_can_be_named(files):
 def test_results_are_written_by_suffix(files, capsys, suffix, read):
     out = files / f"out.{suffix}"
     paths = [str(files / "run.parquet"), str(files / "truth.parquet")]
-    options = ["-m", "ndcg@10", "-m", "map", "--by", "model", *ROLES]
-    assert main(["evaluate", *paths, *options, "--out", str(out)]) == 0
+    assert main(["evaluate", *paths, *OPTIONS, "--out", str(out)]) == 0
     assert_equal(read(out), EXPECTED)
     assert capsys.readouterr() == ("", "")
 
@@ -179,7 +184,7 @@ def test_the_demo_is_the_articles_example(capsys):
         ("good.run bad.qrels -m map", "bad.qrels, line 2: it is not of the form 'user 0 item"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(files, capsys, monkeypatch, arguments, message):
+def test_bad_input_is_one_line_and_exit_code_2(files, monkeypatch, arguments, message):
     monkeypatch.chdir(files)
     pl.concat([RUN, RUN]).write_parquet(files / "double.parquet")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
@@ -198,15 +203,7 @@ def test_bad_input_is_one_line_and_exit_code_2(files, capsys, monkeypatch, argum
     (files / "good.qrels").write_text("1 0 a 1\n")
     (files / "bad.qrels").write_text("1 0 a 1\n1 0 b 0.5\n")
     given = arguments.replace("{roles}", " ".join(ROLES)).split()
-    try:
-        code = main(["evaluate", *given])
-    except SystemExit as stopped:
-        code = stopped.code
-    out, err = capsys.readouterr()
-    assert code == 2
-    assert out == ""
-    assert err.startswith(f"rankframe: error: {message}")
-    assert err.count("\n") == 1
+    assert said_by(["evaluate", *given]).startswith(message)
 
 
 def test_metrics_are_listed_and_explained(capsys):
@@ -219,8 +216,7 @@ def test_metrics_are_listed_and_explained(capsys):
     explained = capsys.readouterr().out
     assert "".join(explained.split()).startswith("precision_at(k:int|None=None,*,divide_by")
     assert "trec_eval:" in explained
-    assert main(["metrics", "ndgc"]) == 2
-    assert "the nearest are 'ndcg'" in capsys.readouterr().err
+    assert "the nearest are 'ndcg'" in said_by("metrics ndgc")
 
 
 def test_it_runs_as_a_module_and_knows_its_version():
@@ -261,9 +257,7 @@ def evaluate_text(folder, run, truth, *options, suffixes=("csv", "csv")):
             path.write_text(text)
         else:
             text.write_parquet(path)
-    out = folder / "out.parquet"
-    assert main(["evaluate", *map(str, paths), "-m", "rr", *options, "--out", str(out)]) == 0
-    return pl.read_parquet(out)
+    return evaluated(folder / "out.parquet", *paths, "-m", "rr", *options)
 
 
 def test_ids_in_csv_are_numbers_only_if_all_are_written_so(tmp_path):
@@ -305,11 +299,9 @@ def test_names_of_files_are_not_patterns(tmp_path):
                 path.write_text("".join(f"1 Q0 {x} 1 {-i}\n" for i, x in enumerate(items)))
             else:
                 WRITERS[suffix](frame, path)
-        truth, out = tmp_path / "t.qrels", tmp_path / "out.csv"
+        run, truth = tmp_path / f"run[1].{suffix}", tmp_path / "t.qrels"
         truth.write_text("1 0 a 1\n")
-        run = tmp_path / f"run[1].{suffix}"
-        assert main(["evaluate", str(run), str(truth), "-m", "rr", "--out", str(out)]) == 0
-        assert pl.read_csv(out)["rr"].item() == 1
+        assert evaluated(tmp_path / "out.parquet", run, truth, "-m", "rr")["rr"].item() == 1
 
 
 def test_output_that_is_not_utf8_gets_a_plain_table(monkeypatch):
@@ -319,19 +311,16 @@ def test_output_that_is_not_utf8_gets_a_plain_table(monkeypatch):
     assert b"M2        10  0.352222  0.121187  0.900000" in out.buffer.getvalue()
 
 
-def test_ties_and_bounds(files, capsys):
+def test_ties_and_bounds(files):
     scored = RUN.with_columns(score=pl.lit(1.0)).drop("rank")
     scored.write_parquet(files / "scored.parquet")
-    out = files / "out.parquet"
-    paths = [str(files / "scored.parquet"), str(files / "truth.csv")]
+    paths = [str(files / f"{name}") for name in ("scored.parquet", "truth.csv", "run.csv")]
     options = ["-m", "rr", "--by", "model", *ROLES, "--ties", "expected", "--unjudged", "bounds"]
-    assert main(["evaluate", *paths, *options, "--out", str(out)]) == 0
     roles = {"user": "uid", "item": "sku"}
     ranked = scored.rank.with_rank(ties="expected", by="model", **roles)
     expected = ranked.rank.evaluate("rr", truth=TRUTH, by="model", unjudged="bounds", **roles)
-    assert pl.read_parquet(out).equals(expected)
-    assert main(["evaluate", str(files / "run.csv"), paths[1], *options]) == 2
-    assert "no column 'score' for score" in capsys.readouterr().err
+    assert evaluated(files / "out.parquet", *paths[:2], *options).equals(expected)
+    assert "no column 'score' for score" in said_by(["evaluate", *paths[:0:-1], *options])
 
 
 @pytest.mark.parametrize("packing", ["gzip", "zstd"])
@@ -340,17 +329,12 @@ def test_text_may_be_packed(files, packing):
     for name, frame in {"run": RUN, "truth": TRUTH}.items():
         target = files / f"{name}.csv{suffix}"
         frame.write_csv(target, compression=packing, check_extension=False)
-    paths = [str(files / f"{name}.csv{suffix}") for name in ("run", "truth")]
-    out = files / "out.parquet"
-    metrics = ["-m", "ndcg@10", "-m", "map"]
-    assert main(["evaluate", *paths, *metrics, *ROLES, "--by", "model", "--out", str(out)]) == 0
-    assert pl.read_parquet(out).equals(EXPECTED)
+    out, paths = files / "out.parquet", [files / f"{n}.csv{suffix}" for n in ("run", "truth")]
+    assert evaluated(out, *paths, *OPTIONS).equals(EXPECTED)
     trec.write_run(RUN.filter(model="a").drop("model"), files / "a.run.gz", user="uid", item="sku")
     trec.write_qrels(TRUTH, files / "a.qrels.zst", user="uid", item="sku")
-    paths = [str(files / "a.run.gz"), str(files / "a.qrels.zst")]
-    assert main(["evaluate", *paths, *metrics, "--out", str(out)]) == 0
-    expected = EXPECTED.filter(model="a").drop("model")
-    assert pl.read_parquet(out).row(0) == pytest.approx(expected.row(0))
+    got = evaluated(out, files / "a.run.gz", files / "a.qrels.zst", *METRICS)
+    assert got.row(0) == pytest.approx(EXPECTED.filter(model="a").drop("model").row(0))
 
 
 def contents(folder):
@@ -396,7 +380,7 @@ def test_a_reader_may_stop_early():
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "compare"])
-def test_out_is_none_of_the_inputs(tmp_path, capsys, verb):
+def test_out_is_none_of_the_inputs(tmp_path, verb):
     files = {name: tmp_path / f"{name}.csv" for name in ("run", "other", "truth")}
     for name, path in files.items():
         (TRUTH if name == "truth" else RUN).write_csv(path)
@@ -404,15 +388,14 @@ def test_out_is_none_of_the_inputs(tmp_path, capsys, verb):
     for name in (*runs, "truth"):
         before = files[name].read_bytes()
         given = [str(files[one]) for one in (*runs, "truth")]
-        assert main([verb, *given, "-m", "ap", "--out", str(files[name])]) == 2
-        assert "is one of the inputs" in capsys.readouterr().err
+        call = [verb, *given, "-m", "ap", "--out", str(files[name])]
+        assert "is one of the inputs" in said_by(call)
         assert files[name].read_bytes() == before
 
 
 # ------------------------------------------------------------------ standard input and pipes
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
-METRICS = ["-m", "ndcg@10", "-m", "map"]
 
 
 def evaluate_fed(fed, *arguments):
@@ -434,33 +417,26 @@ def packed_csv(frame, packing):
 
 @pytest.mark.parametrize("suffix", ["parquet", "tsv"])
 def test_standard_input_is_the_run_or_the_truth(files, monkeypatch, suffix):
-    form = {"arrow": "ipc"}.get(suffix, suffix)
-    out = files / "out.parquet"
     for name in ("run", "truth"):
-        paths = [str(files / f"{one}.{suffix}") for one in ("run", "truth")]
+        paths = [files / f"{one}.{suffix}" for one in ("run", "truth")]
         fed(monkeypatch, (files / f"{name}.{suffix}").read_bytes())
         paths[name == "truth"] = "-"
-        options = [*METRICS, *ROLES, "--by", "model", "--format", form, "--out", str(out)]
-        assert main(["evaluate", *paths, *options]) == 0
-        assert pl.read_parquet(out).equals(EXPECTED)
-        out.unlink()
+        got = evaluated(files / f"{name}_out.parquet", *paths, *OPTIONS, "--format", suffix)
+        assert got.equals(EXPECTED)
 
 
 @pytest.mark.parametrize("packing", ["gzip", "zstd"])
 def test_packed_text_in_standard_input(files, monkeypatch, packing):
     out = files / "out.parquet"
-    options = [*METRICS, *ROLES, "--by", "model", "--format", "csv", "--out", str(out)]
     fed(monkeypatch, packed_csv(RUN, packing))
-    assert main(["evaluate", "-", str(files / "truth.csv"), *options]) == 0
-    assert pl.read_parquet(out).equals(EXPECTED)
+    got = evaluated(out, "-", files / "truth.csv", *OPTIONS, "--format", "csv")
+    assert got.equals(EXPECTED)
     path = files / f"a.run{ {'gzip': '.gz', 'zstd': '.zst'}[packing] }"
     trec.write_run(RUN.filter(model="a").drop("model"), path, user="uid", item="sku")
     trec.write_qrels(TRUTH, files / "a.qrels", user="uid", item="sku")
     fed(monkeypatch, path.read_bytes())
-    options = [*METRICS, "--format", "trec", "--out", str(out)]
-    assert main(["evaluate", "-", str(files / "a.qrels"), *options]) == 0
-    expected = EXPECTED.filter(model="a").drop("model")
-    assert pl.read_parquet(out).row(0) == pytest.approx(expected.row(0))
+    got = evaluated(out, "-", files / "a.qrels", *METRICS, "--format", "trec")
+    assert got.row(0) == pytest.approx(EXPECTED.filter(model="a").drop("model").row(0))
 
 
 @pytest.mark.thorough
@@ -496,67 +472,60 @@ def test_a_run_in_a_pipe_is_read_whole(tmp_path):
     ],
 )
 def test_named_pipes_are_read(files, suffix, end, options):
-    out = files / "out.parquet"
     pipes = [files / f"fifo_{name}{end}" for name in ("run", "truth")]
     for pipe, name in zip(pipes, ("run", "truth"), strict=True):
         os.mkfifo(pipe)
         data = (files / f"{name}.{suffix}").read_bytes()
         threading.Thread(target=pipe.write_bytes, args=(data,), daemon=True).start()
-    given = [*pipes, *METRICS, *ROLES, "--by", "model", *options, "--out", out]
-    assert main(["evaluate", *map(str, given)]) == 0
-    assert pl.read_parquet(out).equals(EXPECTED)
+    assert evaluated(files / "out.parquet", *pipes, *OPTIONS, *options).equals(EXPECTED)
 
 
 @needs_pipes
-def test_pipes_that_cannot_be_read(files, capsys):
+def test_pipes_that_cannot_be_read(files):
     pipe = files / "pipe"
     os.mkfifo(pipe)
-    assert main(["evaluate", str(pipe), str(pipe), "-m", "map", "--format", "csv"]) == 2
-    assert f"{pipe}: two inputs, but it can be read only once" in capsys.readouterr().err
-    assert main(["evaluate", "-", "/dev/stdin", "-m", "rr", "--format", "csv"]) == 2
-    assert "/dev/stdin: two inputs, but it can be read only once" in capsys.readouterr().err
+    for paths in (f"{pipe} {pipe}", "- /dev/stdin"):
+        said = said_by(f"evaluate {paths} -m map --format csv")
+        assert f"{paths.split()[1]}: two inputs, but it can be read only once" in said
 
 
 @pytest.mark.parametrize(
     ("stdin", "said"),
     [
-        (None, "standard input is closed\n"),
+        (None, "standard input is closed"),
         (b"uid,sku,score\n1,7,0.5\n1,8,high\n", "line 3, column 'score': 'high' is not a number"),
     ],
 )
-def test_standard_input_is_named_in_errors(files, monkeypatch, capsys, stdin, said):
+def test_standard_input_is_named_in_errors(files, monkeypatch, stdin, said):
     fed(monkeypatch, stdin or b"")
     if stdin is None:
         monkeypatch.setattr(sys, "stdin", None)
     call = ["evaluate", "-", str(files / "truth.csv"), "-m", "map", *ROLES, "--format", "csv"]
-    assert main(call) == 2
     before = "<stdin>: " if stdin is None else "<stdin>, "
-    assert capsys.readouterr().err.startswith(f"rankframe: error: {before}{said}")
+    assert said_by(call).startswith(f"{before}{said}")
 
 
-def test_a_file_called_minus_is_a_file(files, monkeypatch, capsys):
+def test_a_file_called_minus_is_a_file(files, monkeypatch):
     monkeypatch.chdir(files)
     (files / "run.csv").rename(files / "-")
     fed(monkeypatch, b"")
-    options = [*METRICS, *ROLES, "--by", "model", "--format", "csv", "--out", "out.parquet"]
-    assert main(["evaluate", "./-", "truth.csv", *options]) == 0
-    assert pl.read_parquet("out.parquet").equals(EXPECTED)
-    assert main(["evaluate", "-", "truth.csv", *options]) == 2
-    assert "<stdin>: empty CSV" in capsys.readouterr().err
+    options = [*OPTIONS, "--format", "csv"]
+    assert evaluated("out.parquet", "./-", "truth.csv", *options).equals(EXPECTED)
+    assert "<stdin>: empty CSV" in said_by(["evaluate", "-", "truth.csv", *options])
 
 
 @needs_pipes
-def test_out_is_not_the_file_in_standard_input(files, capsys):
+def test_out_is_not_the_file_in_standard_input(files):
     run, before = files / "run.csv", os.dup(0)
     given = ["evaluate", "-", str(files / "truth.csv"), *METRICS, *ROLES, "--format", "csv"]
     try:
         with run.open("rb") as file:
             os.dup2(file.fileno(), 0)
-            assert main([*given, "--out", str(run)]) == 2
+            said = said_by([*given, "--out", str(run)])
     finally:
         os.dup2(before, 0)
         os.close(before)
-    assert "is one of the inputs" in capsys.readouterr().err
+    assert "is one of the inputs" in said
     assert pl.read_csv(run).equals(RUN)
 
 
@@ -614,12 +583,7 @@ def test_columns_that_nobody_reads_do_no_harm(tmp_path, extra):
     row = "{n},a,1,{value}"
     run = late(extra, header="user,item,rank,more", row=row)
     truth = late(extra, header="user,item,relevance,even_more", row=row)
-    paths = [tmp_path / "r.csv", tmp_path / "t.csv"]
-    for path, text in zip(paths, (run, truth), strict=True):
-        path.write_text(text)
-    out = tmp_path / "out.parquet"
-    assert main(["evaluate", *map(str, paths), "-m", "rr", "--out", str(out)]) == 0
-    assert pl.read_parquet(out).rows() == [(LATE + 1, 1.0)]
+    assert evaluate_text(tmp_path, run, truth).rows() == [(LATE + 1, 1.0)]
 
 
 def test_what_counts_is_read_and_no_more(tmp_path):
@@ -688,15 +652,12 @@ def test_subtopics_are_ids(tmp_path):
         ("{head},score\n1,a,1e999\n", None, "run, column 'score': infinite score: use a finite"),
     ],
 )
-def test_what_is_not_a_number_is_named(tmp_path, capsys, monkeypatch, run, truth, message):
+def test_what_is_not_a_number_is_named(tmp_path, monkeypatch, run, truth, message):
     monkeypatch.chdir(tmp_path)
     run = late('"x\ny"') if run == "late" else run or "{head},rank\n1,a,1\n"
     for name, text in {"r": run, "t": truth or "{head}\n1,a\n"}.items():
         Path(f"{name}.csv").write_bytes(text.replace("{head}", "user,item").encode())
-    assert main(["evaluate", "r.csv", "t.csv", "-m", "rr"]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith(f"rankframe: error: {message}")
+    assert said_by("evaluate r.csv t.csv -m rr").startswith(message)
 
 
 # ------------------------------------------------------------------ files of search
@@ -711,12 +672,9 @@ def evaluate_named(folder, run, truth, *options, names=("r", "t")):
     """Evaluate files of any name; return one value of rr per user."""
     for name, content in zip(names, (run, truth), strict=True):
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    paths = [str(folder / name) for name in names]
-    out = folder / "out.parquet"
+    out, paths = folder / "out.parquet", [folder / name for name in names]
     out.unlink(missing_ok=True)
-    given = [*paths, "-m", "rr", "--per-user", *options, "--out", str(out)]
-    assert main(["evaluate", *given]) == 0
-    return pl.read_parquet(out)["rr"].to_list()
+    return evaluated(out, *paths, "-m", "rr", "--per-user", *options)["rr"].to_list()
 
 
 def parquet(text, *names):
@@ -791,18 +749,12 @@ def test_roles_of_files_are_those_of_every_verb(tmp_path):
     (tmp_path / "t").write_text(HEAD + GRADES)
     out = tmp_path / "out.csv"
     paths = [str(tmp_path / name) for name in ("a.run", "b.run", "t")]
-    assert (
-        main(["compare", *paths, "-m", "rr", "--truth-relevance", "score", "--out", str(out)]) == 0
-    )
+    options = f"-m rr --truth-relevance score --out {out}"
+    assert main(["compare", *paths, *options.split()]) == 0
     assert pl.read_csv(out)["difference"].to_list() == [0.25]
-    fields = "user,Q0,item,place,score,model"
-    assert (
-        main(
-            ["evaluate", *paths[1:], *f"-m rr --by model --run-fields {fields} --out {out}".split()]
-        )
-        == 0
-    )
-    assert pl.read_csv(out).rows() == [("t", 2, 1.0)]
+    options = "-m rr --by model --run-fields user,Q0,item,place,score,model"
+    got = evaluated(tmp_path / "out.parquet", *paths[1:], *options.split())
+    assert got.rows() == [("t", 2, 1.0)]
 
 
 UNTOLD = "line 1: its name tells no format, and it is neither TREC nor CSV with a header"
@@ -877,19 +829,11 @@ UNTOLD = "line 1: its name tells no format, and it is neither TREC nor CSV with 
         (TREC_RUN, GRADES, "--run-format xml", "argument --run-format: invalid choice: 'xml'"),
     ],
 )
-def test_files_that_cannot_be_told_are_refused(
-    tmp_path, capsys, monkeypatch, run, truth, options, message
-):
+def test_files_that_cannot_be_told_are_refused(tmp_path, monkeypatch, run, truth, options, message):
     monkeypatch.chdir(tmp_path)
     for name, content in [("r", run), ("t", truth)]:
         (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    try:
-        code = main(["evaluate", "r", "t", "-m", "rr", *options.split()])
-    except SystemExit as stopped:
-        code = stopped.code
-    out, err = capsys.readouterr()
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(f"rankframe: error: {message}")
+    assert said_by(f"evaluate r t -m rr {options}").startswith(message)
 
 
 def test_the_suffix_decides(tmp_path):
@@ -906,19 +850,15 @@ def test_files_beside_run_and_truth_are_known_by_content(tmp_path):
     (tmp_path / "r").write_text(TREC_RUN)
     (tmp_path / "o").write_text(TREC_RUN)
     (tmp_path / "i").write_text("item,genre\n7,a\n8,b\n")
-    out = tmp_path / "out.csv"
-    command = f"evaluate {tmp_path}/r -m coverage@1 --items {tmp_path}/i --out {out}"
-    assert main(command.split()) == 0
-    assert pl.read_csv(out)["coverage@1"].item() == 0.5
+    words = f"{tmp_path}/r -m coverage@1 --items {tmp_path}/i".split()
+    assert evaluated(tmp_path / "out.parquet", *words)["coverage@1"].item() == 0.5
 
 
 @pytest.mark.parametrize("packing", [bytes, gzip.compress])
 def test_a_pipe_needs_no_format(tmp_path, monkeypatch, packing):
     (tmp_path / "t").write_text(HEAD + GRADES)
     fed(monkeypatch, packing(TREC_RUN.encode()))
-    out = tmp_path / "out.csv"
-    assert main(["evaluate", "-", str(tmp_path / "t"), "-m", "rr", "--out", str(out)]) == 0
-    assert pl.read_csv(out)["rr"].item() == 0.75
+    assert evaluated(tmp_path / "out.parquet", "-", tmp_path / "t", "-m", "rr")["rr"].item() == 0.75
 
 
 @pytest.mark.parametrize("values", ["01", ["0.0", "1.0"], ["False", "true"]], ids=str)
@@ -933,8 +873,7 @@ def test_grades_of_an_unknown_name_are_not_left_unread(values, form, tmp_path, c
         as_flag = pl.col("is_click").str.to_lowercase().is_in(["1", "1.0", "true"])
         truth.with_columns(as_flag).write_parquet(file)
     call = ["evaluate", str(tmp_path / "run.csv"), str(file), "-m", "map"]
-    assert main(call) == 2
-    assert "truth, column 'is_click':" in capsys.readouterr().err
+    assert "truth, column 'is_click':" in said_by(call)
     assert main([*call, "--relevance", "is_click"]) == 0
     assert "0.500000" in capsys.readouterr().out
     truth.with_columns(is_click=pl.lit(values[1])).write_csv(tmp_path / "flat.csv")
@@ -958,10 +897,9 @@ def test_sql_prints_what_rf_sql_returns(capsys):
     schema = {"truth": {"user": pl.String, "item": pl.Int64, "relevance": pl.Boolean}}
     want = rf.sql("ndcg@10", "map", **tables, schema=schema)
     assert capsys.readouterr().out.partition("WITH")[2] == want.partition("WITH")[2]
-    assert main([*ask, "--schema", "truth=user:text"]) == 2
-    assert "'user:text' is not COLUMN:TYPE" in capsys.readouterr().err
-    assert main(["sql", "-m", "alpha_ndcg@5"]) == 2
-    assert "metric 'alpha_ndcg@5' cannot be written in SQL" in capsys.readouterr().err
+    assert "'user:text' is not COLUMN:TYPE" in said_by([*ask, "--schema", "truth=user:text"])
+    said = said_by("sql -m alpha_ndcg@5")
+    assert "metric 'alpha_ndcg@5' cannot be written in SQL" in said
     for more in ([], ["--check"]):
         assert main(["sql", "-m", "official", *more]) == 0
         capsys.readouterr()
@@ -970,8 +908,8 @@ def test_sql_prints_what_rf_sql_returns(capsys):
     assert capsys.readouterr().out.partition("CREATE")[2] == want.partition("CREATE")[2] != ""
     assert main(["sql", "-m", "map"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "-- rf.sql('map')"
-    assert main(["sql", "-m", "map", "--as-function", "--by", "day"]) == 2
-    assert "leave out --as-function for the SELECT" in capsys.readouterr().err
+    said = said_by("sql -m map --as-function --by day")
+    assert "leave out --as-function for the SELECT" in said
 
 
 def in_two_columns(frame, *names):
@@ -1034,6 +972,4 @@ def test_several_columns_are_one_user_of_other_files(tmp_path, capsys):
         (["--truth-user", "x", "--truth-user", "w"], "no column 'x' for --truth-user; it has"),
         (["--print", "trec", "--per-user"], "--print trec has one column of the user"),
     ):
-        assert main([*words, *options]) == 2
-        text = capsys.readouterr().err
-        assert error in text, text
+        assert error in said_by([*words, *options])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from commands import said_by
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
@@ -120,7 +121,7 @@ OUTPUTS = {
 
 @pytest.mark.parametrize("dry", [[], ["--dry"]])
 @pytest.mark.parametrize("text", OUTPUTS)
-def test_outputs_are_checked_before_anything_is_written(folder, capsys, monkeypatch, text, dry):
+def test_outputs_are_checked_before_anything_is_written(folder, monkeypatch, text, dry):
     """A hard link is the file that it links."""
     monkeypatch.chdir(folder)
     (folder / "link.csv").hardlink_to(folder / "labels.csv")
@@ -130,8 +131,7 @@ def test_outputs_are_checked_before_anything_is_written(folder, capsys, monkeypa
         (folder / "link.json").hardlink_to(folder / "x.json")
     before = sorted(folder.iterdir())
     (folder / "eval.toml").write_text(f"{COMMON}{text}\n")
-    assert main(["run", "eval.toml", *dry]) == 2
-    assert f"error: {OUTPUTS[text]}" in capsys.readouterr().err
+    assert said_by(["run", "eval.toml", *dry]).startswith(f"{OUTPUTS[text]}")
     assert sorted(folder.iterdir()) == sorted([*before, folder / "eval.toml"])
     assert (folder / "labels.csv").read_text().startswith("uid,")
 
@@ -147,11 +147,10 @@ def test_outputs_are_checked_before_anything_is_written(folder, capsys, monkeypa
         ),
     ],
 )
-def test_a_dry_run_checks_metrics_and_gates(folder, capsys, text, words):
-    assert main(["run", written(folder, COMMON + text), "--dry"]) == 2
-    assert words in capsys.readouterr().err
-    assert main(["run", written(folder, COMMON.replace("mrr", "mrrr")), "--dry"]) == 2
-    assert "unknown metric 'mrrr'" in capsys.readouterr().err
+def test_a_dry_run_checks_metrics_and_gates(folder, text, words):
+    assert words in said_by(["run", written(folder, COMMON + text), "--dry"])
+    said = said_by(["run", written(folder, COMMON.replace("mrr", "mrrr")), "--dry"])
+    assert "unknown metric 'mrrr'" in said
 
 
 def test_human_labels_correct_a_gate_of_the_file_and_of_the_line(folder, capsys):
@@ -171,12 +170,11 @@ def test_human_labels_correct_a_gate_of_the_file_and_of_the_line(folder, capsys)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"PAR1\x00", None])
-def test_a_file_that_is_no_toml_is_named(tmp_path, capsys, content):
+def test_a_file_that_is_no_toml_is_named(tmp_path, content):
     path = tmp_path / "night.toml"
     if content is not None:
         path.write_bytes(content)
-    assert main(["run", str(path)]) == 2
-    assert f"error: {path}: " in capsys.readouterr().err
+    assert said_by(["run", str(path)]).startswith(f"{path}: ")
 
 
 def test_a_byte_order_mark_is_no_fault(folder):
@@ -212,18 +210,16 @@ def test_a_report_has_the_options_of_the_comparison(folder):
         assert (call["margin"], call["baseline"], call["by"]) == ("1%", "old", ["country"])
 
 
-def test_a_value_is_no_option_and_no_stream(folder, capsys, monkeypatch):
+def test_a_value_is_no_option_and_no_stream(folder, monkeypatch):
     """The file is data, also where it is in the working directory."""
     monkeypatch.chdir(folder)
     (folder / "--json").write_bytes((folder / "old.parquet").read_bytes())
     Path("eval.toml").write_text(COMMON.replace("old.parquet", "--json") + "run_format='parquet'")
     assert main(["run", "eval.toml"]) == 0
     Path("eval.toml").write_text(COMMON.replace("mrr", "--help") + 'history = "-"')
-    assert main(["run", "eval.toml"]) == 2
-    assert "unknown metric '--help'" in capsys.readouterr().err
+    assert "unknown metric '--help'" in said_by(["run", "eval.toml"])
     Path("eval.toml").write_text(COMMON + 'history = "-"')
-    assert main(["run", "eval.toml"]) == 2
-    assert "./-: no such file" in capsys.readouterr().err
+    assert "./-: no such file" in said_by(["run", "eval.toml"])
 
 
 WRONG = {
@@ -257,12 +253,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_a_fault_is_named_by_its_path(folder, capsys, line):
-    assert main(["run", written(folder, COMMON + line)]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("rankframe: error: ")
-    assert WRONG[line] in error
-    assert error.count("\n") == 1
+def test_a_fault_is_named_by_its_path(folder, line):
+    assert WRONG[line] in said_by(["run", written(folder, COMMON + line)])
 
 
 @pytest.mark.parametrize(
@@ -273,9 +265,8 @@ def test_a_fault_is_named_by_its_path(folder, capsys, line):
         ("run = 'old.parquet'\nbaseline = 'old'", "truth: missing or empty"),
     ],
 )
-def test_a_missing_table_is_named(folder, capsys, text, error):
-    assert main(["run", written(folder, text)]) == 2
-    assert error in capsys.readouterr().err
+def test_a_missing_table_is_named(folder, text, error):
+    assert error in said_by(["run", written(folder, text)])
 
 
 def test_rows_of_json_know_how_they_were_made(folder, capsys):
@@ -304,8 +295,8 @@ def test_rows_of_json_know_how_they_were_made(folder, capsys):
     assert of_two["ndcg@10"] == expected["conventions"]
     assert main(["evaluate", *runs, truth, *own]) == 0
     assert "conventions" not in capsys.readouterr().out
-    assert main(["evaluate", *runs, truth, *own, "--provenance", truth]) == 2
-    assert "an output must end in one of .json" in capsys.readouterr().err
+    said = said_by(["evaluate", *runs, truth, *own, "--provenance", truth])
+    assert "an output must end in one of .json" in said
 
 
 @pytest.mark.parametrize(
@@ -324,9 +315,8 @@ def test_rows_of_json_know_how_they_were_made(folder, capsys):
         ("[[gates]]\nmetrics = 'mrr'\nat_least = 'x'", "gates[0].at_least: it must be"),
     ],
 )
-def test_an_error_names_the_keys_of_the_file(folder, capsys, text, said):
+def test_an_error_names_the_keys_of_the_file(folder, text, said):
     kept = [line for line in COMMON.splitlines() if not text.startswith(line[:6] or "-")]
-    assert main(["run", written(folder, "\n".join([*kept, text]))]) == 2
-    error = capsys.readouterr().err
-    assert said in error
+    error = said_by(["run", written(folder, "\n".join([*kept, text]))])
+    assert said in f"error: {error}\n"
     assert "--" not in error

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from commands import said_by
 
 import rankframe as rf
 from rankframe._command import inputs
@@ -36,13 +37,6 @@ def rows_of(capsys, command):
     assert main(command.split()) == 0, capsys.readouterr().err
     rows = json.loads(capsys.readouterr().out)
     return [{name: row[name] for name in row if name != "conventions"} for row in rows]
-
-
-def said_by(capsys, command):
-    assert main(command.split()) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    return err.removeprefix("rankframe: error: ").rstrip("\n")
 
 
 def write(frame, path):
@@ -139,10 +133,10 @@ def test_runs_of_trec_with_one_name_are_named_by_their_tags(folder, capsys):
         ("runs/*.csv", "runs/*.csv: no such file (names that begin with _ or . are left out)"),
     ],
 )
-def test_names_that_are_refused(folder, capsys, command, said):
+def test_names_that_are_refused(folder, command, said):
     for name in "ab":
         write(RUNS[1], f"{name}.csv")
-    assert said_by(capsys, f"evaluate {command} truth.parquet -m map") == said
+    assert said_by(f"evaluate {command} truth.parquet -m map") == said
 
 
 @pytest.mark.parametrize(
@@ -154,9 +148,9 @@ def test_a_pattern_at_an_address_is_no_name(address, name):
     assert inputs.names_of(runs, [None, None]) == [name, "new"]
 
 
-def test_the_truth_has_no_name(folder, capsys):
+def test_the_truth_has_no_name(folder):
     write(RUNS[1], "a.csv")
-    text = said_by(capsys, "evaluate a.csv t=truth.parquet -m map")
+    text = said_by("evaluate a.csv t=truth.parquet -m map")
     assert text == "t=truth.parquet: the last file is the truth, which has no name"
 
 
@@ -181,7 +175,7 @@ def test_a_folder_of_text_is_one_table_without_hives_columns(folder, capsys, suf
         write(run, f"runs/part={user}/0.{suffix}")
     (row,) = rows_of(capsys, "evaluate runs truth.parquet -m map --json")
     assert row == rf.evaluate(RUNS[1], "map", truth=TRUTH).row(0, named=True)
-    text = said_by(capsys, "evaluate runs truth.parquet -m map --by part")
+    text = said_by("evaluate runs truth.parquet -m map --by part")
     assert text.startswith("run: no column 'part' for by")
 
 
@@ -196,7 +190,7 @@ def test_values_of_folders_are_typed_as_a_whole(folder, capsys):
     assert [row["map"] for row in rows] == pytest.approx([2 / 3, 0.5])
     for value in ("a b", "__HIVE_DEFAULT_PARTITION__"):
         write(RUNS[1], f"other/day={value.replace(' ', '%20')}/x.parquet")
-    text = said_by(capsys, "check other/ --by day --items truth.parquet")
+    text = said_by("check other/ --by day --items truth.parquet")
     assert text.startswith("run, column 'day': null group: drop the row")
     Path("other/day=__HIVE_DEFAULT_PARTITION__/x.parquet").unlink()
     TRUTH.write_parquet("truth.parquet")
@@ -270,30 +264,30 @@ def test_files_of_trec_are_one_table(folder, capsys):
         ),
     ],
 )
-def test_files_that_are_not_one_table(folder, capsys, files, said):
+def test_files_that_are_not_one_table(folder, files, said):
     for name, frame in {"a.csv": RUNS[1], **files}.items():
         write(frame, f"runs/{name}")
-    assert said_by(capsys, "evaluate runs truth.parquet -m map").startswith(said)
+    assert said_by("evaluate runs truth.parquet -m map").startswith(said)
 
 
-def test_a_line_of_a_table_with_too_many_fields_is_named(folder, capsys):
+def test_a_line_of_a_table_with_too_many_fields_is_named(folder):
     for name, text in {"a": "1,a,1\n", "b": "1,a,1\n2,b,1,9\n"}.items():
         Path("runs").mkdir(exist_ok=True)
         Path(f"runs/{name}.csv").write_text(f"user,item,rank\n{text}")
-    text = said_by(capsys, "evaluate runs truth.parquet -m map")
+    text = said_by("evaluate runs truth.parquet -m map")
     assert text.startswith("runs/b.csv, line 3: it has 4 fields and the header 3: ")
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "ndjson", "trec"])
 @pytest.mark.parametrize("command", ["evaluate", "check", "health"])
-def test_an_empty_file_of_a_table_is_named(folder, capsys, suffix, command):
+def test_an_empty_file_of_a_table_is_named(folder, suffix, command):
     write(RUNS[1], "runs/a.parquet")
     Path(f"runs/b.{suffix}").touch()
-    text = said_by(capsys, f"{command} runs truth.parquet")
+    text = said_by(f"{command} runs truth.parquet")
     assert text == f"runs/b.{suffix}: it is empty: write it again, or remove it if it has no rows"
 
 
-def test_a_corrupt_page_names_its_file(folder, capsys):
+def test_a_corrupt_page_names_its_file(folder):
     many = pl.DataFrame({"user": range(20_000), "item": "a", "rank": 1})
     Path("runs").mkdir()
     for name in "abc":
@@ -303,35 +297,35 @@ def test_a_corrupt_page_names_its_file(folder, capsys):
     Path("runs/b.parquet").write_bytes(content)
     Path("day.toml").write_text('run = "runs"\ntruth = "truth.parquet"\nmetrics = ["map"]\n')
     for call in ("evaluate runs truth.parquet -m map", "check runs truth.parquet", "run day.toml"):
-        assert "runs/b.parquet: " in said_by(capsys, call)
+        assert "runs/b.parquet: " in said_by(call)
 
 
-def test_files_of_a_table_have_the_same_types(folder, capsys):
+def test_files_of_a_table_have_the_same_types(folder):
     Path("runs").mkdir()
     for name, user in {"a": 1, "b": "x"}.items():
         pl.DataFrame({"user": [user], "item": "a", "rank": 1}).write_parquet(f"runs/{name}.parquet")
-    assert said_by(capsys, "evaluate runs truth.parquet -m map") == (
+    assert said_by("evaluate runs truth.parquet -m map") == (
         "runs, column 'user': it is Int64 in runs/a.parquet and String in runs/b.parquet: files of "
         "one table must have the same types: write one again"
     )
 
 
-def test_gzip_is_unpacked_up_to_a_size(folder, capsys, monkeypatch):
+def test_gzip_is_unpacked_up_to_a_size(folder, monkeypatch):
     monkeypatch.setattr(judgment_files, "MOST_UNPACKED", 1 << 20)
     Path("run.json.gz").write_bytes(gzip.compress(b"[" + b" " * (9 << 20) + b"]"))
     said = "unpacked, it has more than 1 MB: unpack it first, or save it as Parquet"
-    text = said_by(capsys, "evaluate run.json.gz truth.parquet -m map")
+    text = said_by("evaluate run.json.gz truth.parquet -m map")
     assert text == f"run.json.gz: {said}"
-    assert said_by(capsys, "check truth.parquet run.json.gz") == f"run.json.gz: {said}"
+    assert said_by("check truth.parquet run.json.gz") == f"run.json.gz: {said}"
     with pytest.raises(ValueError, match="more than 1 MB"):
         rf.trec.read_judgments("run.json.gz")
 
 
-def test_check_needs_a_grade_above_0(folder, capsys):
+def test_check_needs_a_grade_above_0(folder):
     for grade in (0, -1):
         TRUTH.with_columns(relevance=grade).write_parquet("none.parquet")
         write(RUNS[1], "run.parquet")
-        text = said_by(capsys, "check run.parquet none.parquet")
+        text = said_by("check run.parquet none.parquet")
         assert text.startswith(
             f"truth, column 'relevance': no grade is > 0 (the greatest is {grade})"
         )
@@ -346,10 +340,10 @@ def test_a_rank_above_what_a_float_holds_is_refused(rank):
             call(run, truth=truth)
 
 
-def test_out_is_not_inside_an_input(folder, capsys):
+def test_out_is_not_inside_an_input(folder):
     write(RUNS[1], "runs/a.parquet")
     for source, out in [("runs", "runs/deep.csv"), ("runs/*.parquet", "runs/a.parquet")]:
-        text = said_by(capsys, f"evaluate {source} truth.parquet -m map --out {out}")
+        text = said_by(f"evaluate {source} truth.parquet -m map --out {out}")
         assert text == f"{out}: it is one of the inputs: name another file"
 
 
@@ -366,7 +360,7 @@ def test_one_table_of_several_systems_is_compared(folder, capsys, system, names)
     assert main(command.split()) == 0
     gated = f"gate runs truth.parquet -m map --undecided pass --most-missed 1 {by}"
     capsys.readouterr()
-    text = said_by(capsys, gated)
+    text = said_by(gated)
     first, second = sorted(names)
     assert text == (
         f"column {system!r} has {first!r}, {second!r}, but not which of them is the baseline of "
@@ -377,9 +371,9 @@ def test_one_table_of_several_systems_is_compared(folder, capsys, system, names)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "health"])
-def test_the_folder_of_out_is_there(folder, capsys, command):
+def test_the_folder_of_out_is_there(folder, command):
     metric = "" if command == "health" else "-m map"
-    text = said_by(capsys, f"{command} a.csv b.csv truth.parquet {metric} --out none/x.csv")
+    text = said_by(f"{command} a.csv b.csv truth.parquet {metric} --out none/x.csv")
     assert text == "none/x.csv: no such folder: 'none': make it first"  # before files are read
 
 
@@ -403,7 +397,7 @@ def test_tables_at_addresses_have_hives_columns(folder, capsys):
         assert rows_of(capsys, f"evaluate {address} truth.parquet -m map --by day --json") == rows
 
 
-def test_an_address_reaches_polars_unchanged(folder, capsys, monkeypatch):
+def test_an_address_reaches_polars_unchanged(folder, monkeypatch):
     seen = []
 
     def scan(source, **options):
@@ -422,13 +416,13 @@ def test_an_address_reaches_polars_unchanged(folder, capsys, monkeypatch):
     assert hive == [True] * 3
 
 
-def test_what_an_address_cannot_be(folder, capsys):
-    text = said_by(capsys, "evaluate s3://bucket/a.run truth.parquet -m map")
+def test_what_an_address_cannot_be(folder):
+    text = said_by("evaluate s3://bucket/a.run truth.parquet -m map")
     assert text == (
         "s3://bucket/a.run: only Parquet, CSV, TSV, Arrow IPC and JSON Lines are read from an "
         "address"
     )
-    text = said_by(capsys, "evaluate file:///none/x.parquet truth.parquet -m map")
+    text = said_by("evaluate file:///none/x.parquet truth.parquet -m map")
     assert text.startswith("file:///none/x.parquet: ")
 
 
@@ -504,10 +498,9 @@ def test_csv_is_read_in_the_types_of_json(folder, capsys):
         ("r", "user;item;rank\n1;a;1\n", "r, line 1: its name tells no format, and it is neither"),
     ],
 )
-def test_text_that_cannot_be_read(folder, capsys, name, text, said):
+def test_text_that_cannot_be_read(folder, name, text, said):
     Path(name).write_text(text)
-    error = said_by(capsys, f"evaluate {name} truth.parquet -m map")
-    assert error.startswith(said)
+    assert said_by(f"evaluate {name} truth.parquet -m map").startswith(said)
 
 
 def test_semicolons_may_be_in_ids(folder, capsys):
@@ -525,7 +518,7 @@ def test_check_finds_doubled_misses(folder, capsys):
     run = pl.DataFrame({"user": [1, 1, 2], "item": ["z", "z", "b"], "rank": [1, 2, 1]})
     run.write_csv("run.csv")
     rf.evaluate(run, "map", truth=TRUTH)  # which looks for duplicates among relevant rows
-    text = said_by(capsys, "check run.csv truth.parquet")
+    text = said_by("check run.csv truth.parquet")
     assert text == (
         "run, column 'item': duplicate (user, item): name a column of models in --model, "
         "of folds or days in --by; otherwise pass --duplicates first: the best place of an item "
@@ -536,7 +529,7 @@ def test_check_finds_doubled_misses(folder, capsys):
     assert main("check run.csv truth.parquet -m map".split()) == 0
     said = "No rule is broken (2 rows).\n1 of 3 users has no list\n"
     assert capsys.readouterr() == (said, "")
-    assert said_by(capsys, "check run.csv truth.parquet -m mapp").startswith("unknown metric 'mapp")
+    assert said_by("check run.csv truth.parquet -m mapp").startswith("unknown metric 'mapp")
 
 
 def test_check_takes_the_files_and_options_of_evaluate(folder, capsys):
@@ -549,7 +542,7 @@ def test_check_takes_the_files_and_options_of_evaluate(folder, capsys):
     assert main(command.split()) == 0
     lines = [f"1 of 3 users has no list of {name}\n" for name in "ab"]
     assert capsys.readouterr().out == "".join(["No rule is broken (4 rows).\n", *lines])
-    text = said_by(capsys, f"{command} --items none.csv")
+    text = said_by(f"{command} --items none.csv")
     assert text.startswith(
         "run, column 'item': an item that is not in --items: add it to the catal"
     )
@@ -595,7 +588,7 @@ def test_health_counts_leakage_by_time(folder, capsys, days):
     assert rows == rf.health(run, truth=truth, history=history, time="at").to_dicts()
     counts = {row["what"]: row["count"] for row in rows}
     assert (counts["not_before_the_users_truth"], counts["not_before_the_truth"]) == (1, 2)
-    assert "--history" in said_by(capsys, "health run.csv truth.csv --time at")
+    assert "--history" in said_by("health run.csv truth.csv --time at")
 
 
 # ------------------------------------------------------------------ gates

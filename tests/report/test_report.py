@@ -15,6 +15,7 @@ from typing import get_args
 import pandas
 import polars as pl
 import pytest
+from commands import said_by
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
@@ -900,8 +901,8 @@ def test_command_writes_the_report_and_prints_its_verdict(report, tmp_path, caps
     assert command.startswith("rankframe report ")
     digest = hashlib.sha256((tmp_path / "truth.csv").read_bytes()).hexdigest()
     assert sums[-2] == f"# sha256 {digest}  {files[-1]}"
-    assert main(["report", *files, "-o", str(tmp_path / "report.csv")]) == 2
-    assert "report.csv: an output must end in one of .html, .htm" in capsys.readouterr().err
+    said = said_by(["report", *files, "-o", str(tmp_path / "report.csv")])
+    assert "report.csv: an output must end in one of .html, .htm" in said
     assert main(["report", *files, "-o", "-", "--static", *asked]) == 0
     assert not Elements(capsys.readouterr().out).all("script")
 
