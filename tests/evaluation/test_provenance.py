@@ -167,6 +167,24 @@ def test_checksums_tell_which_user_has_an_item():
     assert one["checksums"]["run"] != other["checksums"]["run"]
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pl.Series([7, 7 + 2**64], dtype=pl.Int128),
+        pl.Series([b"\xff", b"\xfe"]),
+        pl.Series([7, 8], dtype=pl.Duration("us")),
+        pl.Series([7, 8], dtype=pl.Date),
+    ],
+)
+def test_checksums_of_ids_of_every_type(ids):
+    runs = [pl.DataFrame({"user": ids[[place]], "item": ["a"], "rank": [1]}) for place in (0, 1)]
+    one, other = (
+        rf.provenance(run, "rr", truth=run.drop("rank"), checksums=True)["checksums"]
+        for run in runs
+    )
+    assert all(one[table] != other[table] for table in ("run", "truth"))
+
+
 def test_tables_beside_are_counted():
     made = rf.provenance(A, "novelty@5", truth=TRUTH, history=TRUTH)
     assert made["rows"] == {"run": A.height, "truth": TRUTH.height, "history": TRUTH.height}

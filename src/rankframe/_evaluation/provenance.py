@@ -197,9 +197,14 @@ def checksum(table: Table) -> tuple[int, str]:
 
 
 def _numbers(name: str, dtype: pl.DataType) -> pl.Expr:
-    """Take integers as they are, the bits of floats, and the first 8 bytes of a text's SHA-256."""
+    """Take integers and times as they are, the bits of floats, and 8 bytes of a text's SHA-256."""
     column = pl.col(name)
-    if dtype.is_integer() or dtype == pl.Boolean:
+    if dtype == pl.Binary:
+        column = column.bin.encode("hex")
+    elif dtype.is_temporal():
+        column, dtype = column.to_physical(), pl.Int64()
+    is_wide = isinstance(dtype, pl.Int128 | pl.UInt128)
+    if (dtype.is_integer() and not is_wide) or dtype == pl.Boolean:
         numbers = column.cast(pl.UInt64, wrap_numerical=True)
     elif dtype.is_float():
         numbers = column.cast(pl.Float64).fill_nan(None).reinterpret(dtype=pl.UInt64)
