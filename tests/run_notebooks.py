@@ -1,4 +1,4 @@
-"""Run notebooks in place, and keep what they print: ``python -m tests.run_notebooks [3 8 …]``."""
+"""Run notebooks in place, and keep what they print: ``python -m tests.run_notebooks [3 5 …]``."""
 
 import os
 import sys
