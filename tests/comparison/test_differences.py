@@ -139,13 +139,6 @@ def test_texts_of_queries_follow_the_user():
     ]
     few = rf.stats.differences(RUNS, "rr", n=1, **call)
     assert few.rows() == [got.row(0), got.row(3)]
-    lazy = {name: run.lazy() for name, run in RUNS.items()}
-    assert_frame_equal(rf.stats.differences(lazy, "rr", **call).collect(), got)
-    pandas = {name: run.to_pandas() for name, run in RUNS.items()}
-    in_pandas = rf.stats.differences(
-        pandas, "rr", truth=OF_QUERIES.to_pandas(), queries=TEXTS.to_pandas()
-    )
-    assert_frame_equal(pl.from_pandas(in_pandas), got)
     stacked = rf.runs.stack(RUNS)
     assert_frame_equal(stacked.rank.stats.differences("rr", **call), got)
 

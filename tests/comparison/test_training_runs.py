@@ -269,18 +269,11 @@ def test_segments_are_compared_each_with_its_runs():
     assert rf.compare(LISTS, "rr", truth=truth, over="seed", by="country").height == 2
 
 
-def test_every_kind_of_table_has_the_same_numbers():
-    calls = {
-        "summarize": lambda run, truth: rf.summarize(run, "rr", truth=truth, over="seed"),
-        "compare": lambda run, truth: rf.compare(run, "rr", truth=truth, over="seed"),
-    }
-    for call in calls.values():
-        made = call(LISTS, TRUTH)
-        assert call(LISTS.lazy(), TRUTH.lazy()).collect().equals(made)
-        in_pandas = pl.from_pandas(call(LISTS.to_pandas(), TRUTH.to_pandas()))
-        assert in_pandas.drop("note").fill_nan(None).equals(made.drop("note"), null_equal=True)
-        shuffled = LISTS.sample(fraction=1, shuffle=True, seed=3)
-        assert call(shuffled, TRUTH).equals(made)
+def test_order_of_rows_and_a_dict_change_no_number():
+    shuffled = LISTS.sample(fraction=1, shuffle=True, seed=3)
+    for verb in (rf.summarize, rf.compare):
+        options = {"truth": TRUTH, "over": "seed"}
+        assert verb(shuffled, "rr", **options).equals(verb(LISTS, "rr", **options))
     runs = {name: LISTS.filter(model=name).drop("model") for name in ("old", "new")}
     of_dict = rf.compare(runs, "rr", truth=TRUTH, baseline="old", over="seed")
     plain = rf.compare(LISTS, "rr", truth=TRUTH, baseline="old", over="seed")

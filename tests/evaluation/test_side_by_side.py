@@ -59,19 +59,13 @@ def test_lists_are_those_of_plain_python(old, new, grades, k):
     ).equals(got)
 
 
-def test_side_by_side_returns_the_kind_of_frame():
+def test_side_by_side_of_a_dict_a_table_and_a_judged_table():
     expected = rf.runs.side_by_side(RUNS, 1, truth=TRUTH, baseline="old")
     assert expected.rows() == WORKED
     run = rf.runs.stack(RUNS)
     assert_frame_equal(run.rank.runs.side_by_side(1, 10, truth=TRUTH, baseline="old"), expected)
-    lazy = run.lazy().rank.runs.side_by_side(1, truth=TRUTH.lazy(), baseline="old")
-    assert_frame_equal(lazy.collect().sort("rank"), expected)
     judged = rf.judge(run, TRUTH, by="model")
     assert_frame_equal(rf.runs.side_by_side(judged, 1, baseline="old"), expected)
-    import rankframe.pandas  # noqa: F401
-
-    got = run.to_pandas().ranking.runs.side_by_side(1, truth=TRUTH.to_pandas(), baseline="old")
-    assert_frame_equal(pl.from_pandas(got), expected, check_dtypes=False)
 
 
 def test_lists_without_a_truth_have_no_grades():

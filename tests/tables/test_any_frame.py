@@ -122,6 +122,8 @@ JUDGED = pl.concat(
     for n, name in ((2, "us"), (3, "llm"))
 )
 PAIRED = {"truth": USERS, "baseline": "old"}
+SEEN = LISTS.filter(rank=1).select("user", "item").unique()
+SEEDS = pl.concat(LISTS.with_columns(pl.col("rank") + n, seed=n) for n in range(3))
 #: the verb, its table and its other arguments, of which frames become other frames
 EVERY_VERB = {
     "evaluate": (
@@ -131,11 +133,20 @@ EVERY_VERB = {
         {"truth": USERS, "weights": "w", "by": "model"},
     ),
     "per_user": (rf.per_user, LISTS, ["ap"], {"truth": USERS, "by": "model"}),
+    "average": (rf.evaluate, LISTS, ["rr"], {"truth": USERS, "by": "model", "average": "country"}),
+    "chance": (rf.evaluate, LISTS, ["rr"], {"truth": USERS, "by": "model", "chance": True}),
+    "exclude": (rf.evaluate, LISTS, ["rr"], {"truth": USERS, "by": "model", "exclude": SEEN}),
     "judge": (rf.judge, LISTS, [USERS], {"by": "model"}),
+    "judge, exclude": (rf.judge, LISTS, [USERS], {"by": "model", "exclude": SEEN}),
+    "baselines": (rf.runs.baselines, USERS, [], {"users": SEEN, "k": 2, "exclude": SEEN}),
+    "to_judge": (rf.runs.to_judge, LISTS, [2], {"truth": USERS.head(4), "budget": 9}),
+    "side_by_side": (rf.runs.side_by_side, LISTS.filter(pl.col("model") != "mid"), [1], PAIRED),
     "rbo": (rf.runs.rbo, LISTS, [LISTS.filter(model="old").drop("model")], {"by": "model"}),
     "summarize": (rf.summarize, LISTS, ["rr", "hit@1"], {"truth": USERS, "by": "model"}),
     "compare": (rf.compare, LISTS, ["rr", "hit@1"], PAIRED),
     "compare, clusters": (rf.compare, LISTS, ["rr"], PAIRED | {"cluster": "who"}),
+    "compare, human": (rf.compare, LISTS, ["rr"], PAIRED | {"human": USERS.gather_every(2)}),
+    "compare, seeds": (rf.compare, SEEDS, ["rr"], PAIRED | {"over": "seed"}),
     "compare, values": (rf.compare, VALUES, ["rr"], {"baseline": "old"}),
     "gate": (rf.gate, LISTS, ["rr"], PAIRED | {"undecided": "pass"}),
     "power": (rf.stats.power, LISTS, ["rr"], PAIRED | {"difference": "1%"}),
