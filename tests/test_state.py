@@ -12,6 +12,7 @@ import traceback
 from math import inf
 from pathlib import Path
 
+import kinds
 import polars as pl
 import pytest
 import reference
@@ -130,11 +131,7 @@ def over(verb, more):
 
 
 COMPARE = {
-    "test": st.sampled_from(
-        [
-            *("t", "randomization", "sequential", "max_t", "x"),
-        ]
-    ),
+    "test": st.sampled_from(["t", "randomization", "sequential", "max_t", "x"]),
     "correction": st.sampled_from(["holm", "bh", None, "x"]),
     "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
     "resamples": st.sampled_from([20, 0]),
@@ -208,15 +205,6 @@ def judged_run(judged):
     return judged.drop(columns="relevance")
 
 
-def as_kind(frame, kind):
-    """Bring a frame to a kind."""
-    if kind == "lazy":
-        return frame.lazy()
-    if kind == "pandas":
-        return frame.to_pandas()
-    return frame
-
-
 def in_our_words(error):
     """Tell if an error was raised by a line of ours."""
     if not isinstance(error, (rf.RankingDataError, ValueError, TypeError)):
@@ -247,7 +235,7 @@ def assert_in_range(result, asked, slack):
 def one_round(drawn):
     verb, run, truth, judged, asked, by, two, kind, data = drawn
     try:
-        frames = [as_kind(frame, kind) for frame in (run, truth, judged)]
+        frames = [kinds.given(frame, kind) for frame in (run, truth, judged)]
     except Exception:  # noqa: BLE001  (pandas and pyarrow lack types; that is not ours)
         return
     try:

@@ -368,7 +368,6 @@ def test_borda_ranks_are_those_of_mteb():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"average": "micro"}, "average='micro': it is called average='pooled' here"),
         (
             {"average": "macro"},
             "it is called average='users' here; a column, such as average='dataset'",

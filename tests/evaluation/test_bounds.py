@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 import reference
 from every_metric import EVERY_METRIC
-from polars.testing import assert_frame_equal
-from two_models import RUN, TRUTH, A
+from two_models import RUN, TRUTH, A, assert_equal
 
 import rankframe as rf
 from rankframe._request.labels import extremes_of, parse_metric
@@ -16,10 +15,6 @@ from rankframe._request.labels import extremes_of, parse_metric
 @pytest.fixture(scope="module")
 def bounded():
     return {label: expr for label, expr in EVERY_METRIC.items() if extremes_of(parse_metric(expr))}
-
-
-def assert_same(left, right):
-    assert_frame_equal(left, right, check_exact=False, rel_tol=1e-12, abs_tol=1e-12)
 
 
 def test_bounds_worked_by_hand():
@@ -56,11 +51,11 @@ def test_bounds_are_the_same_by_every_way_in(bounded):
     options = {"by": "model", "unjudged": "bounds"}
     expected = RUN.rank.evaluate(*labels, truth=TRUTH, **options)
     lazy = RUN.lazy().rank.evaluate(*labels, truth=TRUTH.lazy(), **options)
-    assert_same(lazy.collect(), expected)
+    assert_equal(lazy.collect(), expected)
     judged = RUN.rank.judge(TRUTH, by="model")
-    assert_same(judged.rank.evaluate(*labels, **options), expected)
+    assert_equal(judged.rank.evaluate(*labels, **options), expected)
     exprs = RUN.rank.evaluate(*map(bounded.get, labels), truth=TRUTH, **options)
-    assert_same(exprs, expected.select(exprs.columns))
+    assert_equal(exprs, expected.select(exprs.columns))
 
 
 def test_complete_truth_leaves_nothing_open(bounded):
@@ -78,7 +73,7 @@ def test_complete_truth_leaves_nothing_open(bounded):
 def test_bounds_with_ties():
     tied = A.with_columns(score=pl.col("minutes").round()).rank.with_rank(ties="expected")
     got = tied.rank.per_user("p@3", truth=TRUTH, unjudged="bounds")
-    assert_same(got.select("user", "p@3"), tied.rank.per_user("p@3", truth=TRUTH))
+    assert_equal(got.select("user", "p@3"), tied.rank.per_user("p@3", truth=TRUTH))
     unjudged = A.join(TRUTH.filter(pl.col("relevance") >= 0), on=["user", "item"], how="anti")
     kept = TRUTH.join(unjudged, on=["user", "item"], how="anti").select("user", "item", "relevance")
     for end, grade in (("low", 0), ("high", TRUTH["relevance"].max())):

@@ -6,7 +6,6 @@ import warnings
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
 import rankframe as rf
@@ -39,10 +38,6 @@ def make_tables(low=(1,), all_grades=(-1, 0, 0, 1, 1, 2, 3)):
 RUN, TRUTH = make_tables()
 A = RUN.filter(model="a").drop("model")
 HAVE_2 = TRUTH.filter(pl.col("relevance") >= 2).select("user").unique()
-
-
-def assert_same(left, right):
-    assert_frame_equal(left, right, check_exact=False, rel_tol=1e-12, abs_tol=1e-12)
 
 
 def test_users_is_the_number_behind_the_mean():
@@ -147,7 +142,7 @@ def test_ratings_without_groups_lazily_and_with_totals():
     one = A.rank.evaluate(*labels, truth=TRUTH, count_users=True)
     lazy = A.lazy().rank.evaluate(*labels, truth=TRUTH.lazy(), count_users=True)
     assert lazy.collect_schema() == one.schema
-    assert_same(lazy.collect(), one)
+    assert_equal(lazy.collect(), one)
     values = A.rank.per_user(*labels, truth=TRUTH)
     assert one["auc_users"].item() == values["auc"].count() < one["users"].item()
     total = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", total=True, count_users=True)
@@ -199,7 +194,7 @@ def test_parts_add_up(total):
     plan = plan_means(question)
     got = means_of_plan(added(pl.concat(parts)), plan, total=total)
     want = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", total=total, **options)
-    assert_same(got, want)
+    assert_equal(got, want)
 
 
 def test_totals_are_last_of_lazy_tables():

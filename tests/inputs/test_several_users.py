@@ -4,6 +4,7 @@ import pickle
 
 import polars as pl
 import pytest
+from kinds import given
 from two_models import assert_equal
 
 import rankframe as rf
@@ -44,8 +45,7 @@ def text_of(frame):
 
 
 def as_form(form, *frames):
-    turn = {"eager": lambda f: f, "lazy": pl.DataFrame.lazy, "pandas": pl.DataFrame.to_pandas}[form]
-    return [turn(frame) for frame in frames]
+    return [given(frame, form) for frame in frames]
 
 
 def polars(frame):

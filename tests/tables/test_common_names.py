@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from kinds import eager, given
 from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
@@ -36,13 +37,9 @@ def test_ids_are_found_and_keep_their_names(user, item):
 @pytest.mark.parametrize("kind", ["lazy", "pandas", "mixed"])
 def test_names_are_found_in_every_kind_of_frame(kind):
     run, truth = renamed("user_id", "item_id")
-    if kind != "mixed":
-        run = run.lazy() if kind == "lazy" else run.to_pandas()
-    truth = truth.to_pandas() if kind == "pandas" else truth.lazy()
-    got = rf.per_user(run, *METRICS, truth=truth)
-    if kind == "pandas":
-        got = pl.from_pandas(got)
-    assert_frame_equal(got.lazy().collect().rename({"user_id": "user"}), PLAIN)
+    of_truth = given(truth, "pandas" if kind == "pandas" else "lazy")
+    got = eager(rf.per_user(given(run, kind), *METRICS, truth=of_truth))
+    assert_frame_equal(got.rename({"user_id": "user"}), PLAIN)
 
 
 @pytest.mark.parametrize(

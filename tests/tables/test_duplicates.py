@@ -106,17 +106,13 @@ def scored(run, truth):
 WAYS = [eager, lazy, by_of_both, by_of_the_run, by_of_the_truth, judged, judged_later, scored]
 
 
-def collected(frame):
-    return frame.collect() if isinstance(frame, pl.LazyFrame) else frame
-
-
 @pytest.mark.parametrize("metric", ["ap", "precision@3", "ndcg@3", "bpref"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", DUPLICATES)
 def test_duplicate_of_any_kind_is_seen_by_any_way(kind, way, metric):
     for verb in (rf.evaluate, rf.per_user):
         with pytest.raises(RankingDataError, match="duplicate"):
-            collected(verb(frame_of(way, kind), metric, **rest_of(way, kind)))
+            verb(frame_of(way, kind), metric, **rest_of(way, kind)).lazy().collect()
 
 
 def frame_of(way, kind, ids="integers"):
@@ -235,7 +231,7 @@ def test_lists_on_disk_are_checked_in_any_order(order, by, tmp_path):
 
     options = {"truth": truth.lazy(), "by": by}
     result = rf.evaluate(scanned(run, "good"), "precision", "ap", **options).collect()
-    expected = collected(rf.evaluate(run, "precision", "ap", **options))
+    expected = rf.evaluate(run, "precision", "ap", **options).lazy().collect()
     assert_frame_equal(result, expected, rel_tol=1e-12)
     for kind, row in BROKEN.items():
         bad = pl.concat([run, pl.DataFrame({**row, "model": 1}, schema=run.schema)])
@@ -254,7 +250,7 @@ def test_lists_that_lie_apart_are_held_to_find_duplicates(tmp_path, monkeypatch)
     monkeypatch.setattr(pl.LazyFrame, "collect", counted)
     for run, number in ((lists.sort("user", "rank"), 1), (lists.sort("rank"), 2)):
         passes.clear()
-        collected(rf.evaluate(run.lazy(), "precision", truth=truth.lazy()))
+        rf.evaluate(run.lazy(), "precision", truth=truth.lazy()).collect()
         assert len(passes) == number
 
 

@@ -6,6 +6,7 @@ from typing import get_args
 import pandas
 import polars as pl
 import pytest
+from kinds import eager, given
 from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
@@ -47,12 +48,6 @@ def by_hand(run, seen, keys=("user",)):
             kept = lists.setdefault(key, [])
             kept.append({**row, "rank": len(kept) + 1})
     return pl.DataFrame([row for rows in lists.values() for row in rows], schema=run.schema)
-
-
-def eager(frame):
-    if isinstance(frame, pl.LazyFrame):
-        return frame.collect()
-    return frame if isinstance(frame, pl.DataFrame) else pl.from_pandas(frame)
 
 
 def test_exclusion_of_a_worked_example():
@@ -135,11 +130,11 @@ def test_rank_falls_by_the_removed_rows_above_it(seed, blocks):
     expected = moved_by_hand(run, seen)
     assert not expected.equals(run)
     truth = drawn(seed)[1].select("user", "item", "relevance")
-    for given in (run, run.lazy(), run.sample(fraction=1, shuffle=True, seed=seed)):
+    for lists in (run, run.lazy(), run.sample(fraction=1, shuffle=True, seed=seed)):
         if not blocks:
-            listed = eager(rf.metrics.rows(given, by="model", exclude=seen))
+            listed = eager(rf.metrics.rows(lists, by="model", exclude=seen))
             assert_frame_equal(listed.select(run.columns), expected, check_row_order=False)
-        judged = eager(rf.judge(given, truth, by="model", exclude=seen))
+        judged = eager(rf.judge(lists, truth, by="model", exclude=seen))
         places = judged.filter(pl.col("rank").is_not_null()).select(run.columns)
         assert_frame_equal(places, expected, check_row_order=False)
     names = ["precision@3", "ap", "ndcg@4", "rr"]
@@ -185,10 +180,7 @@ def test_judged_tables_lose_the_rows_too(made, kind):
     run, truth, seen = drawn(4)
     ranked = rf.with_rank(run).drop("score")
     expected = rf.evaluate(by_hand(ranked, seen), *METRICS, truth=truth)
-    if kind == "pandas":
-        ranked, truth, seen = (frame.to_pandas() for frame in (ranked, truth, seen))
-    elif kind == "lazy":
-        ranked, truth, seen = (frame.lazy() for frame in (ranked, truth, seen))
+    ranked, truth, seen = (given(frame, kind) for frame in (ranked, truth, seen))
     if made == "judge":
         judged = rf.judge(ranked, truth, exclude=seen)
         assert_frame_equal(eager(rf.evaluate(judged, *METRICS)), expected)

@@ -6,6 +6,7 @@ import re
 import polars as pl
 import pytest
 from every_metric import OF_EACH_COLUMN
+from kinds import eager
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
@@ -77,10 +78,6 @@ WAYS = {
 }
 
 
-def collected(frame):
-    return pl.DataFrame(frame.collect() if isinstance(frame, pl.LazyFrame) else frame)
-
-
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("duplicates", BY_HAND)
 @pytest.mark.parametrize("seed", range(3))
@@ -88,9 +85,9 @@ def test_values_are_those_of_lists_without_repetitions(seed, duplicates, way):
     lists, truth = lists_of(seed), truth_of(seed)
     run = WAYS[way](shuffled(placed(lists)))
     truth = truth.to_pandas() if way == "pandas" else truth
-    got = collected(rf.per_user(run, *METRICS, *COUNTING, truth=truth, duplicates=duplicates))
+    got = eager(rf.per_user(run, *METRICS, *COUNTING, truth=truth, duplicates=duplicates))
     want = rf.per_user(WAYS[way](by_hand(lists, duplicates)), *METRICS, *COUNTING, truth=truth)
-    assert_frame_equal(got, collected(want), rel_tol=1e-14)
+    assert_frame_equal(got, eager(want), rel_tol=1e-14)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -120,12 +117,12 @@ def test_judged_tables(kind, duplicates):
     run = getattr(shuffled(placed(lists)), kind)()
     want = rf.per_user(by_hand(lists, duplicates), *METRICS, *COUNTING, truth=truth)
     judged = rf.judge(run, getattr(truth, kind)(), duplicates=duplicates)
-    assert_frame_equal(collected(rf.per_user(judged, *METRICS, *COUNTING)), want, rel_tol=1e-14)
+    assert_frame_equal(eager(rf.per_user(judged, *METRICS, *COUNTING)), want, rel_tol=1e-14)
     again = rf.per_user(judged, *METRICS, duplicates=duplicates)
-    assert_frame_equal(collected(again), want.select("user", *METRICS), rel_tol=1e-14)
+    assert_frame_equal(eager(again), want.select("user", *METRICS), rel_tol=1e-14)
     joined = placed(lists).join(truth, on=["user", "item"], how="full", coalesce=True)
     got = rf.per_user(getattr(joined, kind)(), *METRICS, duplicates=duplicates, users="truth")
-    assert_frame_equal(collected(got), want.select("user", *METRICS), rel_tol=1e-14)
+    assert_frame_equal(eager(got), want.select("user", *METRICS), rel_tol=1e-14)
 
 
 def test_rows_of_a_judged_table_with_several_grades_are_an_error():

@@ -8,6 +8,7 @@ import pandas
 import polars as pl
 import pytest
 from every_metric import EVERY_METRIC, RANGES
+from kinds import eager
 from two_models import assert_equal
 
 import rankframe as rf
@@ -416,10 +417,6 @@ def space(made):
     return made.rank if isinstance(made, pl.DataFrame | pl.LazyFrame) else made.ranking
 
 
-def collected(made):
-    return made.collect() if isinstance(made, pl.LazyFrame) else made
-
-
 @pytest.mark.filterwarnings("ignore:.*are floats")  # of ids with NaN; errors are the subject
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES)
@@ -430,10 +427,10 @@ def test_broken_rule_has_the_same_error_everywhere(case, kind):
     judging = {} if truth is None else {"truth": frame(truth, kind)}
 
     def checked():
-        return collected(space(made).check(**judging, **options))
+        return eager(space(made).check(**judging, **options))
 
     def evaluated(verb="evaluate", metric="ndcg@3"):
-        return collected(getattr(space(made), verb)(metric, **judging, **options))
+        return eager(getattr(space(made), verb)(metric, **judging, **options))
 
     if seen_by == "evaluate":
         checked()  # tells nothing
@@ -478,7 +475,7 @@ def test_judging_and_composing_raise_it_too(case, lazy):
     with pytest.raises(rf.RankingDataError) as error:
         judged = made if truth is None else made.rank.judge(frame(truth, "lazy"), **options)
         rows = rf.metrics.rows(judged, **options)
-        collected(rows.group_by(keys).agg(rf.metrics.precision_at(3)))
+        eager(rows.group_by(keys).agg(rf.metrics.precision_at(3)))
     assert str(error.value) == message
 
 
@@ -507,7 +504,7 @@ def test_duplicate_miss_is_reported_where_rows_are_counted(metric, options):
     table, truth, _, message, _ = CASES["a miss twice"]
     for kind in ("eager", "lazy"):
         with pytest.raises(rf.RankingDataError) as error:
-            collected(frame(table, kind).rank.evaluate(metric, truth=frame(truth, kind), **options))
+            eager(frame(table, kind).rank.evaluate(metric, truth=frame(truth, kind), **options))
         assert str(error.value) == message
 
 
@@ -561,9 +558,7 @@ def test_nan_and_null_scores_are_items_that_were_not_retrieved():
     truth = pl.DataFrame(TRUTH)
     for kind in KINDS:
         made = frame(run, kind)
-        per_user = collected(space(made).per_user("ap", "precision", truth=truth))
-        if kind == "pandas":
-            per_user = pl.from_pandas(per_user)
+        per_user = eager(space(made).per_user("ap", "precision", truth=truth))
         assert_equal(per_user, expected.rank.per_user("ap", "precision", truth=truth))
 
 
@@ -1099,7 +1094,7 @@ def test_grades_of_any_name_and_type_are_not_left_unread(kind, lazy):
         lambda: rf.runs.to_judge(run, budget=2, truth=judged),
     ):
         with pytest.raises(rf.RankingDataError, match="^truth, column 'click': .* but no rel"):
-            collected(call())
+            eager(call())
     counted = rf.health(PLAIN_RUN, truth=truth).filter(what="unread_grades")
     assert "click=" in counted["example"].item()
     all_relevant = rf.evaluate(PLAIN_RUN, "ap", truth=truth.drop("click"))

@@ -4,6 +4,7 @@ from functools import partial
 
 import polars as pl
 import pytest
+from kinds import eager, given
 from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
@@ -42,18 +43,6 @@ VERBS = {
     "side_by_side": lambda f, **by: rf.runs.side_by_side(f, 1, truth=TRUTH, **by),
     "to_judge": lambda f, by=(), **roles: rf.runs.to_judge(f, truth=TRUTH, budget=9, **roles),
 }
-
-
-def given(frame, kind):
-    if kind == "pandas":
-        return frame.to_pandas()
-    return frame.lazy() if kind == "lazy" else frame
-
-
-def eager(frame):
-    if isinstance(frame, pl.LazyFrame):
-        return frame.collect()
-    return frame if isinstance(frame, pl.DataFrame) else pl.from_pandas(frame)
 
 
 KINDS = pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])

@@ -160,13 +160,6 @@ def test_command(kind, ties, tmp_path):
 
 
 OWN_RULES = {
-    "no grades": (
-        RUN,
-        None,
-        {},
-        "run: no grades, but ties='pessimistic' orders equal scores by them: pass truth=, or name "
-        "its column of grades in relevance=",
-    ),
     "a truth that nobody reads": (
         RUN,
         TRUTH,
