@@ -37,6 +37,11 @@ def test_template_has_the_nouns_of_the_caller(kind):
     assert not re.search(r"\b(users?|items?)\b|[{}\[\]]", text)
 
 
+def test_one_user_is_no_evidence():
+    text = Nouns().write(TEMPLATES["unserved"], number=1)
+    assert text == "1 user has no list of either system, and is no evidence for the margin"
+
+
 def test_template_counts_chooses_and_leaves_out():
     write = Nouns("query").write
     template = "{number:user} {number:has|have} no list[ of {system}][ in {group}]"
