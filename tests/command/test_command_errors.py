@@ -265,10 +265,8 @@ def test_what_the_caller_wrote_is_not_rewritten(tmp_path, monkeypatch):
         "run: no column 'rank' for rank; it has 'user', 'item', 'rank=x', 'model'; name it with "
         "--rank, or name a score with --score"
     )
-    assert (
-        commands.said_by(["evaluate", "truth=1.csv", "truth.parquet"])
-        == "truth=1.csv: no such file"
-    )
+    found = commands.said_by(["evaluate", "truth=1.csv", "truth.parquet"])
+    assert found == "truth=1.csv: no such file"
     value, day = "by='x=y'", "day='a=b'"
     groups = RUN.with_columns(pl.lit(value).alias(day))
     groups.with_columns(rank=0).write_parquet("zero.parquet")

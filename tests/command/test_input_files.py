@@ -612,6 +612,5 @@ def test_a_gate_without_an_interval_is_bad_input(folder, capsys):
     ranks.with_columns(pl.col("rank") * 2).write_csv("b.csv")
     command = "gate a.csv b.csv t.csv -m rr --undecided pass"
     assert main(command.split()) == 1  # worse
-    assert (
-        main(f"{command} --by c".split()) == 2
-    )  # worse in one segment, nothing to test in another
+    code = main(f"{command} --by c".split())
+    assert code == 2  # worse in one segment, nothing to test in another

@@ -252,10 +252,8 @@ def test_segment_without_users_says_so():
     assert [row[name] for name in told] == [None] * 6
     assert [row[name] for name in counts] == [0] * 6
     got = run.rank.summarize("rr", truth=truth.drop("country"), by=by)
-    assert (
-        got.filter(day=2).select("users", "mean", "note").rows()
-        == [(0, None, "no user has a value")] * 2
-    )
+    found = got.filter(day=2).select("users", "mean", "note").rows()
+    assert found == [(0, None, "no user has a value")] * 2
     got = run.rank.stats.who_gained(2, truth=truth.drop("country"), by=by, baseline="old")
     assert got.filter(day=2).drop("model", "day").rows() == [
         (None, None, 0, *[None] * 9, "no user has a value in both", *[None] * 5)

@@ -600,10 +600,8 @@ def test_numbers_of_a_floor():
     ranks = [1, 2, 3] * 100
     low, high = stats.ttest_1samp([1 / rank for rank in ranks], 0).confidence_interval(0.95)
     row = floor(ranks, "rr", at_least=0.99).row(0, named=True)
-    assert (
-        list(row)
-        == "metric users num_left_out mean at_least note ci_low ci_high passed why".split()
-    )
+    names = list(row)
+    assert names == "metric users num_left_out mean at_least note ci_low ci_high passed why".split()
     assert row["why"] == "too low: interval below 0.99"
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high))
     assert floor(OLD, "rr", at_most=0.1)["why"].item() == "too high: interval above 0.1"
@@ -826,9 +824,8 @@ def test_floors_of_the_command(folder, capsys):
     assert err.startswith(
         "rankframe: gate failed: rr: too low: the mean is 0.3367, below 0.9 (mean 0.3367)"
     )
-    assert (
-        main("gate old.csv like.csv truth.csv -m rr --margin 0.9 --at-most hit@1:0.9".split()) == 0
-    )
+    command = "gate old.csv like.csv truth.csv -m rr --margin 0.9 --at-most hit@1:0.9"
+    assert main(command.split()) == 0
     err = capsys.readouterr().err
     assert "gate passed: hit@1 of old: low enough: the mean is 0.6, not above 0.9 (mean 0.6" in err
 

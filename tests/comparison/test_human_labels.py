@@ -423,10 +423,8 @@ def test_power_plans_the_human_labels():
     assert (few["needed_human"], few["needed"] > 40) == (None, True)
     assert "human labels of all users are too few for the target" in few["note"]
     lazy = {name: run.lazy() for name, run in runs.items()}
-    assert (
-        rf.stats.power(lazy, "ndcg@2", **options, difference=0.2).collect().row(0, named=True)
-        == row
-    )
+    found = rf.stats.power(lazy, "ndcg@2", **options, difference=0.2).collect().row(0, named=True)
+    assert found == row
 
 
 def test_labels_are_read_as_a_truth():

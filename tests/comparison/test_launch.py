@@ -66,9 +66,8 @@ def test_a_decision_joins_the_rows_below_it():
     assert_frame_equal(got.filter(metric="hit@3"), alone)
     compared = rf.compare(RUNS, "rr", truth=TRUTH, baseline="old", correction=None)
     primary = got.filter(metric="rr")
-    assert (
-        words(primary["why"]) == compared.filter(pl.col("baseline") == "old")["verdict"].to_list()
-    )
+    found = words(primary["why"])
+    assert found == compared.filter(pl.col("baseline") == "old")["verdict"].to_list()
     lazy = {name: run.lazy() for name, run in RUNS.items()}
     assert_frame_equal(rf.gate(lazy, truth=TRUTH.lazy(), **LAUNCH).collect(), got)
 

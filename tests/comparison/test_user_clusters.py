@@ -397,10 +397,8 @@ def test_auto_gives_no_reason_for_an_interval_that_is_null():
     frame = values_of(table(list("aabb"), [0.0, 1.0, 0.0, 1.0]))
     got = frame.rank.summarize("value", by="model", cluster="customer", method="auto")
     assert got["ci_low"].item() is None
-    assert (
-        got["note"].item()
-        == "2 clusters, too few for a sure interval; every cluster has the same mean"
-    )
+    found = got["note"].item()
+    assert found == "2 clusters, too few for a sure interval; every cluster has the same mean"
 
 
 # ------------------------------------------------------------------ plans

@@ -170,15 +170,13 @@ def test_column_has_the_direction_that_is_declared():
     )
     assert gated["why"].item().startswith("worse: interval above 0")
     # a column that is called like a metric has its direction, unless the caller says another
-    assert (
-        rf.gate(
-            values.rename({"rmse": "mean_hit_rank"}),
-            "mean_hit_rank",
-            baseline="m0",
-            undecided="pass",
-        )["why"].item()
-        == gated["why"].item()
-    )
+    found = rf.gate(
+        values.rename({"rmse": "mean_hit_rank"}),
+        "mean_hit_rank",
+        baseline="m0",
+        undecided="pass",
+    )["why"].item()
+    assert found == gated["why"].item()
     named = values.with_columns(pl.col("rmse") / 10).rename({"rmse": "ndcg@10"})
     assert rf.gate(named, "ndcg@10", baseline="m0", undecided="pass")["passed"].item()
     turned = {"higher_is_better": {"ndcg@10": False}}

@@ -160,10 +160,8 @@ def test_a_level_of_relevance_counts_and_small_tables_keep_no_plan():
     expected = {"0-1": int((twice["len"] < 2).sum()), "2+": int((twice["len"] > 1).sum())}
     for truth, run in [(TRUTH, RUN)] * 3:
         got = rf.evaluate(run, "recall@5", truth=truth, **level)
-        assert (
-            dict(got.select(pl.col("relevant_items(2)").cast(pl.String), "users").rows())
-            == expected
-        )
+        found = dict(got.select(pl.col("relevant_items(2)").cast(pl.String), "users").rows())
+        assert found == expected
     more = pl.concat([TRUTH, TRUTH.with_columns(item=pl.col("item") + 100)])
     got = rf.evaluate(RUN, "recall@5", truth=more, **level)
     assert got["users"].to_list() == [0, twice.height]

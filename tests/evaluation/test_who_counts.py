@@ -95,10 +95,8 @@ def test_half_of_the_questions_of_a_broken_system_count(lazy):
     want = rf.evaluate(table, *labels, by="model", users="all", undefined=0.0)
     assert_frame_equal(got, want)
     with pytest.warns(rf.errors.RankingWarning, match=words):
-        assert (
-            rf.compare(table, "precision@3", baseline="good", details=True)["verdict"].item()
-            == "worse"
-        )
+        compared = rf.compare(table, "precision@3", baseline="good", details=True)
+    assert compared["verdict"].item() == "worse"
     with pytest.warns(rf.errors.RankingWarning, match=words):
         assert not rf.gate(table, "precision@3", baseline="good", undecided="pass")["passed"].item()
     named = dict(

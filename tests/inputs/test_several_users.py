@@ -116,9 +116,8 @@ def test_beside_tables_dicts_of_runs_charts_and_reports():
     assert_equal(got, rf.evaluate(texts, LABELS, truth=text_of(TRUTH), exclude=text_of(seen)))
     assert rf.runs.rbo(runs["old"], runs["new"], user=USER).columns[:3] == [*USER, "rbo"]
     report = rf.report(runs, "ndcg@2", truth=TRUTH, baseline="old", user=USER)
-    assert (
-        report.verdict == rf.report(texts, "ndcg@2", truth=text_of(TRUTH), baseline="old").verdict
-    )
+    found = report.verdict
+    assert found == rf.report(texts, "ndcg@2", truth=text_of(TRUTH), baseline="old").verdict
     assert rf.plot.per_user(runs, "ndcg@2", truth=TRUTH, user=USER).to_dict()
 
 

@@ -132,10 +132,8 @@ def test_scores_that_32_bits_tie(ties):
 @pytest.mark.parametrize("ties", RANKS)
 def test_distances_and_what_was_not_retrieved(ties):
     run = RUN.with_columns(-pl.col("score"))
-    assert (
-        rf.with_rank(run, ties=ties, truth=TRUTH, descending=False)["rank"].to_list()
-        == (RANKS[ties])
-    )
+    found = rf.with_rank(run, ties=ties, truth=TRUTH, descending=False)["rank"].to_list()
+    assert found == RANKS[ties]
     without_b = RUN.with_columns(pl.when(pl.col("item") != "b").then("score"))
     got = rf.with_rank(without_b, ties=ties, truth=TRUTH)["rank"].to_list()
     ranks = {"pessimistic": [3, None, 2, 1, 4], "optimistic": [1, None, 3, 2, 4]}
@@ -224,12 +222,10 @@ def test_broken_rules(broken, lazy):
 
 
 def test_cures_work():
-    assert (
-        rf.with_rank(
-            JUDGED.rename({"relevance": "useful"}), ties="pessimistic", relevance="useful"
-        )["rank"].to_list()
-        == RANKS["pessimistic"]
-    )
+    found = rf.with_rank(
+        JUDGED.rename({"relevance": "useful"}), ties="pessimistic", relevance="useful"
+    )["rank"].to_list()
+    assert found == RANKS["pessimistic"]
     no_groups = RUN.with_columns(day=pl.col("user"), score=1)  # all scores are equal
     got = rf.with_rank(no_groups, by="day", ties="optimistic", truth=TRUTH)
     assert got["rank"].to_list()[5:] == RANKS["optimistic"][5:]

@@ -225,9 +225,8 @@ def test_group_without_users_has_none():
 
 def test_nulls_stay_out_of_the_mean():
     run, truth = tables(2)
-    assert (
-        compare("duckdb", run, truth, "auc", "ap", per_user=False, by=["model"], users="run") == {}
-    )
+    found = compare("duckdb", run, truth, "auc", "ap", per_user=False, by=["model"], users="run")
+    assert found == {}
 
 
 #: expressions that read the whole list, and what SQL and ``evaluate`` must agree on
