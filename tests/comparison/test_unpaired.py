@@ -377,6 +377,38 @@ def test_gate_decides_by_welchs_interval():
     assert alone["why"].item().startswith("no interval: one user of w42")
 
 
+@pytest.mark.parametrize("margin", [0.05, "5%"])
+@pytest.mark.parametrize("value", [1.0, 0.6])
+@pytest.mark.parametrize("users", [30, 200])
+def test_constant_guardrail_is_judged_as_that_of_pairs(users, value, margin):
+    """None of 200 users has less: a loss of .05 has p = .95²⁰⁰; of 30 users, .2."""
+    draw = np.random.default_rng(3)
+    frame = pl.concat(
+        pl.DataFrame(
+            {"model": name, "user": range(users), "rr": rr + draw.random(users) / 2, "hit@3": value}
+        )
+        for name, rr in (("old", 0.0), ("new", 0.4))
+    )
+    options = {"baseline": "old", "primary": "rr", "guardrails": {"hit@3": margin}}
+    apart = frame.with_columns(pl.col("user") + 1000 * (pl.col("model") == "new"))
+    gates = [
+        rf.gate(frame, **options),
+        rf.gate(frame, **options, paired=False),
+        rf.gate(apart, **options, paired=False),
+    ]
+    decided = "ship" if users == 200 else "hold"
+    assert [gate["why"][0].partition(":")[0] for gate in gates] == [decided] * 3
+    assert [gate["passed"][2] for gate in gates] == [users == 200] * 3
+    said = f"0 of {users} and 0 of {users} users differ from the others of their group"
+    assert all(said in gate["why"][2] for gate in gates[1:])
+    p = rf.compare(apart, "hit@3", baseline="old", margin=0.05, paired=False)["p_not_worse"].item()
+    assert p == pytest.approx((1 - 0.05 / value) ** users)
+    options = {"baseline": "old", "margin": margin, "higher_is_better": {"x": True}}
+    without_range = apart.rename({"hit@3": "x"}).drop("rr")
+    why = rf.gate(without_range, "x", **options, paired=False)["why"].item()
+    assert why.startswith("no interval: no test: all")
+
+
 def test_gate_of_rare_values_is_undecided():
     old, new = np.zeros(300), np.zeros(300)
     old[:3] = 1
@@ -419,7 +451,7 @@ def test_copy_passes_a_gate(new, shared):
             why = "not worse: no user differs" if passed else alike
         assert row["why"] == why
     decided = rf.gate(weeks(new, new, shared), "x", margin=0.1, **options)
-    assert decided["why"].item().startswith("undecided: no ")
+    assert decided["why"].item().startswith("no interval: ")
 
 
 @pytest.mark.parametrize("shared", [0, 2, 5])

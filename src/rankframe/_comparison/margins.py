@@ -181,7 +181,7 @@ def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) ->
     alike = int(np.unique(gain.values, return_counts=True)[1].max())
     few = is_exact(len(gain.values), (gain.values != 0).sum(), alike)
     if few or _are_lost_hits(sure, gain):
-        side = _exact(sure, gain, margin, traits.width, tail)
+        side = exact_side(gain, _baseline(sure), margin, traits.width, tail, sure.unit)
         if pair.human is not None and side.why is not None:
             side = side._replace(why=notes.of_human(side.why))
         return side
@@ -193,16 +193,18 @@ def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) ->
     return rare_side(statistics.rare(own, worst), 0.0, worst, above, tail, said)
 
 
-def _exact(pair: Pair, gain: Sample, margin: Bound, width: float, tail: float) -> Side:
+def exact_side(
+    gain: Sample, baseline: Sample, margin: Bound, width: float, tail: float, unit: str
+) -> Side:
     """Bound the mean loss by the share of users who lose (Clopper and Pearson)."""
     values = gain.values
-    counted = {"number": len(values), "unit": pair.unit}
+    counted = {"number": len(values), "unit": unit}
     if not isfinite(width) or -values.min() > width:
         return Side(why=notes.note("no_range", differ=int((values != 0).sum()), **counted))
     lost, losers = statistics.below(gain, 0.0), int((values < 0).sum())
     loss = -lost.least_mean(0.0, -width, tail / (1 + margin.relative))
     why = notes.note("most_lost", losers=losers, loss=loss, **counted)
-    of_baseline = statistics.estimate(_baseline(pair))
+    of_baseline = statistics.estimate(baseline)
     return Side(float(p_of_losers(lost, margin, of_baseline, width, tail)), why)
 
 

@@ -30,7 +30,7 @@ from rankframe._request.labels import RequestedMetric, Traits
 if TYPE_CHECKING:
     from rankframe._comparison.decision import Estimate
     from rankframe._comparison.overlapping_samples import Overlap
-    from rankframe._comparison.statistics import Places, Sample
+    from rankframe._comparison.statistics import Below, Places, Sample
 
 
 class Group(NamedTuple):
@@ -186,15 +186,20 @@ def _of_margin(
     of_zero = margins.numbers_without_margin(numbers["p_value"], sign * numbers["difference"])
     beyond = of_zero[decision.P_BEYOND]
     share, size = (margin.size, 0.0) if margin.relative else (0.0, margin.size)
-    alike = _no_spread(groups, names) if overlap is None else None
     if not margin.size and not isnan(beyond):
+        alike = _no_spread(groups, names) if overlap is None else None
         return {**of_zero, decision.EVIDENCE: notes.packed([alike])}
-    if overlap is None:  # without a spread, the exact test of the difference is that of its bound
-        loss = -sign * numbers["difference"] - share * numbers["baseline_mean"]
-        sides = (Side(why=alike),) * 2
-        return margins.numbers_of(sides, beyond if loss > size else 1.0, higher_is_better=higher)
     if why := margins.no_share_of(numbers["baseline_mean"], margin):
         return margins.numbers_of((Side(why=why),) * 2, nan, higher_is_better=higher)
+    if overlap is None:  # without a spread, the exact test of the difference is that of its bound
+        alike = _no_spread(groups, names)
+        loss = -sign * numbers["difference"] - share * numbers["baseline_mean"]
+        sides = [_side_of_alike(groups, alike, margin, side, traits, trial) for side in (1, -1)]
+        if loss > size:
+            sides = [side._replace(why=alike) for side in sides]
+        elif isfinite(traits.width) or numbers["difference"] or not margin.size:
+            beyond = 1.0  # else, nothing bounds what the mean may be
+        return margins.numbers_of(sides, beyond, higher_is_better=higher)
     why = _untested(groups, names)
     of_mean = overlap.estimate(-share), overlap.estimate(share).mirrored()
     own = of_mean[sign < 0].mirrored()
@@ -219,20 +224,68 @@ def _side(
     p = float(of_mean.p_above(-size))
     if not isfinite(traits.width):
         return Side(p)
+    turned = _turned(groups, margin, sign, traits)
+    means = [float(statistics.mean_of(sample)) for sample, _ in turned]
+    unseen = max(
+        float(statistics.rare(sample, least).p_above(-other - size, least))
+        for (sample, least), other in zip(turned, reversed(means), strict=True)
+    )
+    rare = decision.shows(p, trial.alpha / 2) and not decision.shows(unseen, trial.alpha / 2)
+    return Side(max(p, unseen), notes.note("rare_in_groups") if rare else None)
+
+
+def _turned(
+    groups: Sequence[Group], margin: Bound, sign: int, traits: Traits
+) -> list[tuple[Sample, float]]:
+    """Return the units of both groups, and their least value, so that all of them may be too low.
+
+    Those of the baseline have the other sign.
+    """
     share = 1 - sign * margin.size if margin.relative else 1.0
     new, old = (
         group.units._replace(values=factor * group.units.values)
         for group, factor in zip(groups, (sign, -sign * share), strict=True)
     )
     ends = sorted((sign * traits.least, sign * traits.greatest))
-    least, least_old = ends[0], -share * ends[1]
-    means = [float(statistics.mean_of(sample)) for sample in (new, old)]
-    unseen = max(
-        float(statistics.rare(new, least).p_above(-means[1] - size, least)),
-        float(statistics.rare(old, least_old).p_above(-means[0] - size, least_old)),
+    return [(new, ends[0]), (old, -share * ends[1])]
+
+
+def _side_of_alike(
+    groups: Sequence[Group], alike: Note, margin: Bound, sign: int, traits: Traits, trial: Trial
+) -> Side:
+    """Test one side of the margin without a spread, by the share of users who may have less."""
+    new, old = (group.units for group in groups)
+    tail, unit = trial.alpha / 2, "cluster" if trial.cluster else "user"
+    if not margin.size:
+        return Side(why=alike)
+    if alike.kind == trials.NOBODY_DIFFERS:
+        same = new._replace(values=0 * new.values)
+        return margins.exact_side(same, old, margin, traits.width, tail, unit)
+    if not isfinite(traits.width) or alike.kind == "exact_alike":
+        return Side(why=alike)
+
+    def bounds(margin: Bound) -> list[tuple[Below, float, float, float]]:
+        """Return who has less, the value of a group, what it must reach, and the least value."""
+        turned = _turned(groups, margin, sign, traits)
+        amounts = [float(sample.values[0]) for sample, _ in turned]
+        return [
+            (statistics.Below(0.0, statistics.number_of(sample)), amount, -other, least)
+            for (sample, least), amount, other in zip(
+                turned, amounts, reversed(amounts), strict=True
+            )
+        ]
+
+    size = 0.0 if margin.relative else margin.size
+    p = max(
+        float(statistics.Rare(less, amount).p_above(bound - size, least))
+        for less, amount, bound, least in bounds(margin)
     )
-    rare = decision.shows(p, trial.alpha / 2) and not decision.shows(unseen, trial.alpha / 2)
-    return Side(max(p, unseen), notes.note("rare_in_groups") if rare else None)
+    loss = max(
+        bound - less.least_mean(amount, least, tail)
+        for less, amount, bound, least in bounds(Bound(0.0))
+    )
+    numbers = {"number": len(new.values), "others": len(old.values), "unit": unit}
+    return Side(p, notes.note("loss_of_groups", **numbers, loss=loss + 0.0))
 
 
 def _exact_p(system: Group, baseline: Group) -> float:
