@@ -1099,3 +1099,21 @@ def test_systems_that_no_column_names_have_a_cure_that_works():
         rf.gate(arms.filter(arm="a"), "rr", **asked)
     decided = rf.gate(arms, "rr", model="arm", **asked)
     assert dict(decided.select("arm", "passed").rows()) == {"a": True, "b": True, "c": False}
+
+
+def test_gains_of_few_users_do_not_count_and_why_says_so():
+    """No user of 300 loses: the mean loss is at most .0122, whatever 15 users gain."""
+    hits = [[float(place >= 15 or new) for place in range(300)] for new in (False, True)]
+    values = pl.concat(
+        pl.DataFrame({"user": range(300), "model": name, "hit@3": of})
+        for name, of in zip(("old", "new"), hits, strict=True)
+    )
+    why = [
+        rf.gate(values, "hit@3", baseline="old", margin=margin)["why"].item()
+        for margin in (0.01, 0.02)
+    ]
+    said = "0 of 300 users lose, so the mean loss is at most 0.01222"
+    assert why == [
+        f"undecided: {said}: too few differ to count what 15 users gain",
+        f"not worse: {said}",
+    ]

@@ -157,9 +157,9 @@ def test_a_dict_of_frames_with_other_columns():
 
 def test_judges_without_a_common_pair():
     judges = {"human": {1: {"a": 1}}, "llm": {2: {"a": 1}}}
-    for systems in ([], [{"up": {1: ["a"]}}, "rr"]):
+    for systems, measures in (([], 6), ([{"up": {1: ["a"]}}, "rr"], 9)):
         found = rf.stats.judges(judges, *systems)
-        assert found["unpaired"].to_list() == [2] * 6
+        assert found["unpaired"].to_list() == [2] * measures
         assert set(found["note"]) == {"no pair was judged by both"}
     assert rf.stats.judges(judges, confusion=True).is_empty()
 
@@ -323,3 +323,35 @@ def test_measurements_are_no_grades():
 def test_systems_and_metrics_go_together():
     with pytest.raises(ValueError, match="go together"):
         rf.stats.judges(TRUTHS, SYSTEMS)
+
+
+def test_each_null_of_systems_has_a_note():
+    pairs = pl.DataFrame({"user": [1, 1, 2, 2], "item": [*"abab"], "segment": [*"xxyy"]})
+    grades = {"human": [1, 0, 1, 0], "alike": [1] * 4, "zero": [0] * 4}
+    judges = {name: pairs.with_columns(relevance=pl.Series(of)) for name, of in grades.items()}
+    judges["other"] = pairs.with_columns(pl.col("user") + 9, relevance=1)
+    judges["half"] = judges["human"].head(2)
+    runs = {
+        name: pl.DataFrame({"user": [1, 2], "item": [item] * 2, "rank": 1})
+        for name, item in (("first", "a"), ("second", "b"))
+    }
+    rated = rf.stats.judges(judges, runs, "rr").filter(pl.col("metric").is_not_null())
+    assert rated.filter(pl.col("value").is_null() == pl.col("note").is_null()).is_empty()
+    assert dict(rated.filter(measure="kendall_tau").select("judge", "note").rows()) == {
+        "alike": "all systems tie under one of the two",
+        "zero": "no user counts under one of the two",
+        "other": "no pair was judged by both",
+        "half": None,
+    }
+    alone = rf.stats.judges(judges, {"first": runs["first"]}, "rr").filter(measure="tau_ap")
+    assert alone["note"][0] == "an order needs two systems with a mean under both"
+    parts = rf.stats.judges(judges, runs, "rr", "ap", by="segment")
+    assert (
+        parts.filter(judge="half", segment="y", measure="change")["note"].to_list()
+        == ["no pair was judged by both"] * 4
+    )
+    apart = rf.stats.judges({x: judges[x] for x in ("human", "other")}, runs, "rr", "ap")
+    of_orders = apart.filter(measure="kendall_tau")
+    assert of_orders.select("metric", "note").rows() == [
+        (name, "no pair was judged by both") for name in ("rr", "ap")
+    ]

@@ -273,3 +273,20 @@ def test_a_file_with_a_wrong_launch_is_refused(folder, gate, text):
     more = "undecided = 'pass'\n" if text.startswith("undecided") else ""
     (folder / "eval.toml").write_text(f"{run}{more}[[gates]]\n{gate}")
     assert text in said_by(["run", "eval.toml", "--dry"])
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_who_ships_by_answering_more_users_says_so(paired):
+    """40 users without a list of the baseline count as its loss."""
+    runs = {"old": RUNS["like"].head(USERS - 40), "new": RUNS["like"]}
+    options = {"truth": TRUTH, "baseline": "old", "paired": paired}
+    decided = rf.gate(runs, primary="rr", **options)
+    said = "; 40 of 400 users have no list of old, which counts as its loss"
+    if paired:
+        assert decided["why"][0] == f"ship: rr is better at 0.05{said}"
+    row = rf.gate(runs, "rr", margin=0.05, **options)
+    assert row["why"].item() == f"not worse: interval above -0.05{said}"
+    alike = rf.gate(runs | {"old": RUNS["like"]}, "rr", margin=0.05, **options)
+    assert "no list" not in alike["why"].item()
+    fewer = rf.gate({"old": RUNS["like"], "new": runs["old"]}, "rr", margin=0.3, **options)
+    assert "counts as its loss" not in fewer["why"].item()

@@ -75,6 +75,7 @@ def test_needed_users_are_those_of_statsmodels(effect, confidence, power):
     expected = sm.TTestPower().solve_power(effect, alpha=1 - confidence, power=power)
     design = power_statistics.Design(confidence, power)
     assert power_statistics.needed_users(effect, 1.0, design) == ceil(expected)
+    assert power_statistics.needed_users(effect, 0.0, design) == 2
 
 
 def integrated(distance, freedom, confidence):

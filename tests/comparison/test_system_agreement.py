@@ -104,6 +104,13 @@ def test_rounding_makes_no_order():
 # ------------------------------------------------------------------ frames of evaluate
 
 
+@pytest.mark.parametrize("number", range(2, 40))
+def test_equal_and_reversed_orders_agree_exactly(number):
+    truth = [place // 2 / 7 for place in range(number + 2)]
+    assert one(truth, truth)["kendall_tau"] == 1
+    assert one(truth, [-value for value in truth])["kendall_tau"] == -1
+
+
 def test_pairs_of_metrics_both_ways():
     means = means_of(rr=[0.1, 0.2, 0.3], ap=[0.3, 0.2, 0.1], hit=[0.1, 0.3, 0.2])
     got = rf.stats.metric_agreement(means)

@@ -131,7 +131,9 @@ def who_gained(
 
     Shrunken changes are those of ``compare_segments``, per system and segment, precision and recall
     apart. Bins have an order, which shrinkage does not use: it treats all bins alike, so a change
-    that grows with R is pulled toward the mean at both ends, too. The reading is not shrunken.
+    that grows with R is pulled toward the mean at both ends, too. ``reading`` decides whether a
+    change is shown, by the changes themselves. A shrunken value says how large it may be, and
+    decides nothing, even if its interval excludes 0.
 
     Examples
     --------

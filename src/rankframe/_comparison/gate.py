@@ -746,4 +746,5 @@ def _decided(
         said = f"{joined}p = {p:.2g}{after}"
     if outcome == "undecided" and row[decision.EQUAL]:
         said = f"{said}; {notes.text(notes.unpacked(row[decision.EQUAL]))}"
-    return not worse if not strict else not_worse, f"{word}: {said}"
+    passes = not_worse if strict else not worse
+    return passes, f"{word}: {said}{sentences.missed_by_baseline(row) if passes else ''}"

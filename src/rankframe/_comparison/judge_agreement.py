@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
@@ -15,7 +15,7 @@ from rankframe._comparison.packages import np
 from rankframe._comparison.trials import ONE_USER, Trial
 from rankframe._evaluation import evaluation
 from rankframe._inputs import dicts
-from rankframe._request import keywords
+from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT, Runs, Types
@@ -91,7 +91,7 @@ def judges(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per judge, segment and measure: the judge, segments…, ``measure``, ``users`` and
         ``pairs`` (of user and item, which both judged: all measures are of these), ``unpaired``
-        (which only one of the two judged), ``note``, which explains why a measure of grades is
+        (which only one of the two judged), ``note``, which explains why a value or its interval is
         null, ``value``, and its interval ``ci_low`` to ``ci_high``. The measures are
 
         - ``"exact"``, the share of pairs with equal grades
@@ -188,7 +188,9 @@ def judges(
         row |= {"users": both[table.user].n_unique(), "pairs": len(both)}
         row |= {"unpaired": len(group) - len(both)}
         measured = [*_of_grades(both, table.user, grades, confidence)]
-        measured += _of_systems(parts[key]) if key in parts else []
+        if systems is not None:
+            of_key = parts[key] if key in parts else _without_means(means, metrics)
+            measured += _of_systems(of_key, len(both))
         rows += [row | numbers for numbers in measured]
     types: dict[str, Any] = {name: pairs.schema[name] for name in keys} | {"measure": pl.String}
     if systems is not None:
@@ -344,13 +346,29 @@ def _means(
     return joined.select(*by, "metric", model.alias("model"), _OWN, _BASE)
 
 
-def _of_systems(means: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _without_means(means: pl.DataFrame | None, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """Return the rows of a judge and segment without a common pair, whose means are null."""
+    if means is None:
+        names = [metric.name for metric in labels.parse_metrics(metrics, per_user=False)]
+        rows = pl.DataFrame({"metric": names}).with_columns(pl.lit(None, pl.String).alias("model"))
+    else:
+        rows = means.select("metric", "model").unique(maintain_order=True)
+    return rows.with_columns(pl.lit(None, pl.Float64).alias(name) for name in (_OWN, _BASE))
+
+
+def _of_systems(means: pl.DataFrame, pairs: int) -> Iterator[dict[str, Any]]:
     """Compare the means of one judge and segment with those of the baseline."""
     for (metric,), part in means.group_by("metric", maintain_order=True):
         names, both = (str(metric), str(metric)), part.select(_OWN, _BASE)
-        taus = system_agreement.agreement(both, names)[1:]
+        systems, *taus = system_agreement.agreement(both, names)
+        no_mean = notes.note("no_mean_of_judge" if pairs else "no_common_pair")
+        no_order = notes.note("systems_tie" if systems > 1 else "one_system")
+        why = no_order if systems else no_mean
         for name, tau in zip(("kendall_tau", "tau_ap"), taus, strict=True):
-            yield {"measure": name, "metric": metric, "value": tau}
+            said = notes.packed([why if isnan(tau) else None])
+            yield {"measure": name, "metric": metric, "note": said, "value": tau}
         changes = part.select("model", change=pl.col(_OWN) - pl.col(_BASE))
         for model, change in changes.iter_rows():
-            yield {"measure": "change", "metric": metric, "model": model, "value": change}
+            said = notes.packed([no_mean if change is None else None])
+            of_model = {"metric": metric, "model": model, "note": said, "value": change}
+            yield {"measure": "change", **of_model}

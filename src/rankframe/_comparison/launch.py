@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from rankframe._comparison import comparison, decision, trials
+from rankframe._comparison import comparison, decision, sentences, trials
 from rankframe._comparison.trials import Size, Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
@@ -205,7 +205,7 @@ def _reason(
             others = ", ".join(launch.guardrails)
             level = f"at {trial.alpha / 2:.4g}, one-sided"
             said += f"; within the margin {level}: {others}; all must hold, so nothing is corrected"
-        return said
+        return said + sentences.missed_by_baseline(rows[primary])
     sought = {"stop": "worse", "cannot be judged": "untested"}.get(word)
     ordered = sorted(outcomes, key=lambda name: name != primary)
     name = next(

@@ -204,8 +204,10 @@ def exact_side(
     lost, losers = statistics.below(gain, 0.0), int((values < 0).sum())
     loss = -lost.least_mean(0.0, -width, tail / (1 + margin.relative))
     why = notes.note("most_lost", losers=losers, loss=loss, **counted)
-    of_baseline = statistics.estimate(baseline)
-    return Side(float(p_of_losers(lost, margin, of_baseline, width, tail)), why)
+    p = float(p_of_losers(lost, margin, statistics.estimate(baseline), width, tail))
+    if (winners := int((values > 0).sum())) and not decision.shows(p, tail):
+        why = notes.note("most_lost", **why.values, winners=winners)
+    return Side(p, why)
 
 
 def p_of_losers(

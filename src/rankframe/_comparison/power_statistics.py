@@ -48,6 +48,8 @@ def needed_users(difference: float, deviation: float, design: Design) -> int | N
 
     None means more than 10¹⁵.
     """
+    if not deviation:  # two users are enough
+        return 2
 
     def power_with(users: int) -> float:
         return power_of(difference / deviation * sqrt(users), users, design)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -236,6 +236,18 @@ def notes_of_lists(
 def name_in_note(name: object) -> str:
     """Write a name that moves no text."""
     return isolated(column_roles.in_words(name))
+
+
+def missed_by_baseline(row: Mapping[str, Any]) -> str:
+    """Say of a row of a comparison that the baseline misses users whom the system answers."""
+    shares = [
+        (row.get(f"{of}num_missed") or 0) / (row.get(f"{of}users") or 1) for of in ("baseline_", "")
+    ]
+    if shares[0] <= shares[1]:
+        return ""
+    missed, number = row["baseline_num_missed"], row["baseline_users"]
+    said = notes.note("no_list", missed=missed, number=number, system=name_in_note(row["baseline"]))
+    return f"; {notes.text([said])}, which counts as its loss"
 
 
 def notes_of_missed(

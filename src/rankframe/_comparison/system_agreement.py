@@ -39,10 +39,10 @@ def metric_agreement(means: FrameT, /, *metrics: str, model: str = keywords.MODE
     DataFrame, LazyFrame or pandas.DataFrame
         One row per ordered pair of columns: ``metric``, ``other``, ``systems`` (with a value in
         both; the others are left out), ``kendall_tau`` (τ_b, adjusted for ties) and ``tau_ap``,
-        null if all systems tie. ``tau_ap`` = 2/(n − 1)·Σ (systems correctly above it in the order
-        of ``metric``) / (all systems above it) − 1, summed over all systems but the first:
-        ``other`` is the truth, and the top of the order of ``metric`` counts most. It is not
-        symmetric: the exchanged pair is another row.
+        null if all systems tie, or there is only one. ``tau_ap`` = 2/(n − 1)·Σ (systems correctly
+        above it in the order of ``metric``) / (all systems above it) − 1, summed over all systems
+        but the first: ``other`` is the truth, and the top of the order of ``metric`` counts most.
+        It is not symmetric: the exchanged pair is another row.
 
     Raises
     ------
