@@ -563,7 +563,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     systems = system_pairs.pairs_of_places(paired.systems.to_list(), paired.baseline)
     number = len(values.requested) * max(1, len(paired.segments))
     per_matrix = 2 if joint else len(systems)
-    test = _test_jointly if joint else _test_in_batches
+    test = _test_jointly if joint else pair_tests.test_in_batches
     places: list[Place] = []
     numbers: list[dict[str, Any]] = []
     simulated = iter(range(_sizes.ROWS_SIMULATED))
@@ -609,27 +609,6 @@ def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Rang
         name: summaries.Range(-width, width, notes.note("cut_difference", width=width))
         for name, width in widths.items()
     }
-
-
-def _test_in_batches(
-    matrices: Iterator[Matrix],
-    systems: Sequence[tuple[int, int]],
-    trial: Trial,
-    advance: Advance,
-) -> Iterator[tuple[list[Pair], Tested]]:
-    """Test each pair on its own, as many at a time as memory has room for."""
-    room = _sizes.CELLS_RESAMPLED if trial.test == "randomization" else _sizes.CELLS_TESTED
-    batch: list[Pair] = []
-    cells = 0
-    for matrix in matrices:
-        for pair in system_pairs.pairs_of(matrix, systems):
-            cells += len(pair.difference)
-            if batch and cells > room:
-                yield batch, pair_tests.test_pairs(batch, trial, advance)
-                batch, cells = [], len(pair.difference)
-            batch.append(pair)
-    if batch:
-        yield batch, pair_tests.test_pairs(batch, trial, advance)
 
 
 def _test_jointly(

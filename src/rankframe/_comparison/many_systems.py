@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isnan
+from math import isnan, nan
 from string import ascii_letters
 
 import polars as pl
 
 from rankframe._comparison import decision, pair_tests, summaries, system_pairs, trials
-from rankframe._comparison.packages import statistics
+from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.system_pairs import Place
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
@@ -33,17 +33,24 @@ def leaders_of(
         return None
     values = values._replace(requested=rated, system_metrics=None)
     summaries.check_numbers(values)
-    paired = system_pairs.paired_users(values.rows.collect(), values, Trial())
+    paired, matrices = system_pairs.open_matrices(values.rows.collect(), values, Trial())
+    systems = system_pairs.pairs_of_places(paired.systems.to_list(), None)
     trial = Trial(confidence=confidence)
-    tested = pair_tests.test_pairs(paired.pairs, trial, lambda _: None)
-    differ = decision.shows(statistics.corrected(tested.outcome.p, "holm"), trial.alpha)
-    keys = pl.DataFrame(paired.pair_keys(values.by[0], paired.pairs))
+    compared: list[tuple[Place, float, float]] = []
+    for pairs, tested in pair_tests.test_in_batches(matrices, systems, trial, lambda _: None):
+        for pair, p in zip(pairs, tested.outcome.p.tolist(), strict=True):
+            is_tested = pair.undefined == trials.NOBODY_DIFFERS or not isnan(p)
+            compared.append((pair.place, p, float(pair.of_mean.mean) if is_tested else nan))
+    p_values = np.array([p for _, p, _ in compared], np.float64)
+    differ = decision.shows(statistics.corrected(p_values, "holm"), trial.alpha)
+    keys = pl.DataFrame(paired.pair_keys(values.by[0], [pair for pair, _, _ in compared]))
     sides = _outcomes(keys, rows, values), _outcomes(keys, rows, values, swapped=True)
     lost: dict[tuple[Place, Place], bool] = {}  # whether the first one is worse than the second
     worst: set[Place] = set()
-    for row, pair in enumerate(paired.pairs):
+    for row, (place, _, gain) in enumerate(compared):
         system, other = (
-            Place(pair.segment, pair.metric, side, side) for side in (pair.system, pair.baseline)
+            Place(place.segment, place.metric, side, side)
+            for side in (place.system, place.baseline)
         )
         of_rows, of_swapped = (outcomes[row] for outcomes in sides)
         if of_rows is None and of_swapped is not None:
@@ -54,9 +61,8 @@ def leaders_of(
             if of_rows != "untested":
                 lost[system, other] = of_rows in _VERDICTS[1:]
                 lost[other, system] = of_rows == "better"
-        elif pair.undefined == trials.NOBODY_DIFFERS or not isnan(tested.outcome.p[row]):
-            gain = float(statistics.mean_of(pair.sample))
-            gain = gain if directions[pair.metric] else -gain
+        elif not isnan(gain):
+            gain = gain if directions[place.metric] else -gain
             lost[system, other] = bool(differ[row]) and gain < 0
             lost[other, system] = bool(differ[row]) and gain > 0
     places = [*dict.fromkeys(first for first, _ in lost)]

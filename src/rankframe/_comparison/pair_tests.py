@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import inf, isfinite, isnan, log, nan
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._comparison import decision, notes, system_pairs, trials
 from rankframe._comparison.notes import Note
 from rankframe._comparison.packages import (
@@ -19,7 +20,7 @@ from rankframe._comparison.packages import (
     statistics,
     system_statistics,
 )
-from rankframe._comparison.system_pairs import Pair, Tested
+from rankframe._comparison.system_pairs import Matrix, Pair, Tested
 from rankframe._comparison.trials import Trial
 from rankframe._request.labels import RequestedMetric
 from rankframe.errors import RankingDataError
@@ -27,6 +28,27 @@ from rankframe.errors import RankingDataError
 if TYPE_CHECKING:
     from rankframe._comparison.decision import Estimate
     from rankframe._comparison.statistics import Advance, Array, Outcome, Sample
+
+
+def test_in_batches(
+    matrices: Iterator[Matrix],
+    systems: Sequence[tuple[int, int]],
+    trial: Trial,
+    advance: Advance,
+) -> Iterator[tuple[list[Pair], Tested]]:
+    """Test each pair on its own, as many at a time as memory has room for."""
+    room = _sizes.CELLS_RESAMPLED if trial.test == "randomization" else _sizes.CELLS_TESTED
+    batch: list[Pair] = []
+    cells = 0
+    for matrix in matrices:
+        for pair in system_pairs.pairs_of(matrix, systems):
+            cells += len(pair.difference)
+            if batch and cells > room:
+                yield batch, test_pairs(batch, trial, advance)
+                batch, cells = [], len(pair.difference)
+            batch.append(pair)
+    if batch:
+        yield batch, test_pairs(batch, trial, advance)
 
 
 def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
