@@ -139,6 +139,17 @@ def test_verdict_says_where_missing_lists_turn_the_answer(report):
     assert served.endswith(f"a list from both: {title} ({change}%).")
 
 
+@pytest.mark.parametrize("models", [["a"], ["a", "b"]])
+def test_nothing_is_relevant(models):
+    ids = {"user": [1, 2], "item": [7, 8]}
+    runs = dict.fromkeys(models, pl.DataFrame({**ids, "rank": 1}))
+    truth = pl.DataFrame({"user": [1, 2, 3], "item": 7, "relevance": [0, 0, 1]})
+    page = rf.report(runs, "rr", truth=truth, users="both")
+    assert len(models) > 1 or "No user of a has a value of rr" in page.verdict
+    with pytest.raises(rf.RankingDataError, match="truth, column 'relevance': no grade is > 0"):
+        rf.report(runs, "rr", truth=truth.head(2))
+
+
 def test_system_that_serves_nobody_is_compared_and_not_tested():
     old = RUN.filter(model="old")
     third = old.with_columns(model=pl.lit("third"), rank=9 - pl.col("rank"))

@@ -51,7 +51,8 @@ def _of_one(numbers: Numbers) -> Card:
         None if (end := row[n]) is None else numerals.number(end) for n in ("ci_low", "ci_high")
     )
     system = text_of(numbers.systems[0])
-    title = say(numbers, "titles", "only", system=system, mean=row["mean"])
+    kind = "valueless" if row["mean"] is None else "only"
+    title = say(numbers, "titles", kind, system=system, mean=row["mean"])
     sentence = say(numbers, "sentences", "only", low=low, high=high)
     return Card("open", title, sentence, step=_step(numbers, "only"))
 

@@ -40,7 +40,7 @@ from rankframe._report.people import People
 from rankframe._request import labels
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
-from rankframe._tables import adapters, judgment, side_tables
+from rankframe._tables import adapters, judgment, rules, side_tables
 from rankframe._tables.table import Tables
 from rankframe.errors import Problem, RankingDataError, option
 from rankframe.metrics import trec
@@ -260,6 +260,8 @@ def _read(call: ReportCall) -> Measurement:
         values = values._replace(rows=corrected.rows, has_human=True)
     texts = _texts_of_queries(values.source.tables, call)
     rows = values.rows.collect().sort(call.by, values.user)
+    if _TOTAL in rows.columns and not rows[_TOTAL].sum():
+        rules.raise_if_none_relevant(values.source.tables.both[-1])
     systems = rows[call.by].unique().to_list()
     if len(systems) > 1 or call.trial.baseline not in (None, *systems):
         baseline = system_pairs.systems_in(rows, call.by, call.trial).baseline
@@ -503,6 +505,8 @@ def _by_relevant(values: Measurement) -> pl.DataFrame | None:
     if not whole.requested or _TOTAL not in values.rows.columns:
         return None
     served = values.rows.filter(total > 0)
+    if served.is_empty():
+        return None
     totals = served.unique(values.values.user)[_TOTAL]
     places = (totals.rank("min").cast(pl.Int64) - 1) * _BINS // max(1, len(totals))
     lows = totals.to_frame("low").group_by(place=places).agg(pl.col("low").min())
