@@ -53,7 +53,8 @@ PATHS: dict[str, tuple[object, str, object]] = {
 CALLS: dict[str, tuple[str, ...]] = {
     "ranks": ("pair_codes", "pair_codes in 64 bits", "_by_id_ranges"),
     "no grades": ("one grade",),
-    "by": ("numbered groups", "pair_codes", "_by_id_ranges"),
+    "by": ("numbered groups", "pair_codes"),
+    "by, in both tables": ("_by_id_ranges",),
     "scores": ("lists in score order", "are_distinct"),
     "mixed scores": ("_ranked_by_score",),
     "mixed text": ("_numbers_in_order",),
@@ -91,6 +92,11 @@ def calls(shape: str, users: int) -> dict[str, Call]:
         "ranks": five(ranks),
         "no grades": five(ranks, truth.drop("relevance")),
         "by": five(groups, by="country"),
+        "by, in both tables": five(
+            ranks.with_columns(country=pl.col("user") % 3),
+            truth.with_columns(country=pl.col("user") % 3),
+            by="country",
+        ),
         "scores": five(scores),
         "mixed scores": five(mixed),
         "mixed text": five(texts.sample(fraction=1, shuffle=True, seed=1), truth_of_texts),
