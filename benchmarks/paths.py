@@ -19,6 +19,7 @@ import rankframe as rf
 from benchmarks.data import SHAPES, Ids, tables
 from benchmarks.suites import FIVE
 from rankframe._evaluation import kept_plans
+from rankframe._health import blocks
 from rankframe._inputs import dicts
 from rankframe._tables import adapters, guards, rank_order
 from rankframe._tables.judgment import Joined
@@ -48,6 +49,7 @@ PATHS: dict[str, tuple[object, str, object]] = {
     "in-memory engine": (adapters, "_engine", _always("auto")),
     "plans as written": (adapters.collected, "__kwdefaults__", {"unoptimized": 0}),
     "dicts in one pass": (dicts, "_quickly", _always()),
+    "lists as blocks": (blocks, "items_and_lists", _always()),
 }
 #: The calls that each path is for.
 CALLS: dict[str, tuple[str, ...]] = {
@@ -59,6 +61,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "mixed scores": ("_ranked_by_score",),
     "mixed text": ("_numbers_in_order",),
     "lazy scores": ("_flag_of_blocks",),
+    "health": ("lists as blocks",),
     "dict": ("dicts in one pass", "lists in score order", "are_distinct"),
     "10,000 rows": ("kept plans", "in-memory engine"),
     "1,000 rows": ("kept plans", "in-memory engine", "plans as written"),
@@ -101,6 +104,7 @@ def calls(shape: str, users: int) -> dict[str, Call]:
         "mixed scores": five(mixed),
         "mixed text": five(texts.sample(fraction=1, shuffle=True, seed=1), truth_of_texts),
         "lazy scores": five(scores.lazy(), truth.lazy()),
+        "health": lambda: rf.health(ranks, truth=truth),
         "dict": five(nested, truth_of_texts),
     }
     for rows in (10_000, 1_000):

@@ -386,6 +386,52 @@ def test_unsigned_ids_of_128_bits_beside_signed_ones_raise(name, dtype):
     )
 
 
+def test_unread_grades_are_counted_beside_times():
+    truth = TRUTH.drop("relevance").with_columns(click=pl.col("item") % 2, at=1)
+    history = TRUTH.select("user", "item", at=0)
+    found = rf.health(RUN, truth=truth, history=history, time="at")
+    assert row(found, "truth", "unread_grades")[2] == "user=1, item=14, click=0"
+
+
+LISTS = pl.DataFrame(
+    {"user": [user for user in (7, 3, 5) for _ in range(4)], "rank": [1, 2, 3, 4] * 3}
+)
+LISTS = LISTS.with_columns(item=(pl.col("user") + pl.col("rank")) % 6 - 2, score=0.5)
+
+
+@pytest.mark.parametrize("scored", [False, True])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"item": pl.col("item").shift(1)},
+        {"item": pl.lit(1)},
+        {"item": pl.when(pl.col("rank") == 4).then(pl.col("item").shift(3)).otherwise("item")},
+        {"item": pl.when(pl.col("rank") == 1).then(-(2**63)).otherwise(2 - 2**63 + pl.col("rank"))},
+        {"user": pl.col("user").reverse()},
+        {"user": pl.when(pl.col("user") == 5).then(7).otherwise("user")},
+        {"user": pl.when(pl.col("rank") == 3).then(None).otherwise("user")},
+        {"rank": pl.col("rank") * 2},
+        {"rank": pl.col("rank") - 1},
+        {"rank": pl.col("rank") / 2},
+        {"rank": (pl.col("rank") / 2).cast(pl.Decimal(9, 1)) + pl.lit(0.5).cast(pl.Decimal(9, 1))},
+        {"rank": pl.col("rank").clip(1, 3)},
+        {"rank": pl.col("rank").cast(pl.UInt8)},
+        {"score": -pl.col("rank") // 2},
+    ],
+    ids=range(15),
+)
+def test_lists_that_lie_together_have_the_counts_of_a_plan(change, scored):
+    """Neighbors of rows in memory show what a lazy frame counts."""
+    lists = LISTS.with_columns(**change).select(pl.exclude([] if scored else ["score"]))
+    truth = LISTS.select("user", "item", relevance=pl.col("rank") - 3).sort("item")
+    two = pl.concat([lists.with_columns(model=pl.lit(name)) for name in ("b", "a")])
+    for run in (lists, two, two.sort("user", maintain_order=True)):
+        for judged in (truth, truth.sort("user"), pl.concat([truth.sort("user"), truth.head(2)])):
+            found = rf.health(run, truth=judged, k=3)
+            assert_frame_equal(rf.health(run.lazy(), truth=judged.lazy(), k=3).collect(), found)
+
+
 def test_scores_that_tie_at_the_cut():
     run = pl.DataFrame({"user": 1, "item": [1, 2, 3], "score": [3.0, 2.0, 2.0]})
     assert row(rf.health(run, k=2), "run", "ties_at_the_cut") == (1, 1.0, "user=1")
