@@ -407,6 +407,13 @@ def test_constant_guardrail_is_judged_as_that_of_pairs(users, value, margin):
     without_range = apart.rename({"hit@3": "x"}).drop("rr")
     why = rf.gate(without_range, "x", **options, paired=False)["why"].item()
     assert why.startswith("no interval: no test: all")
+    if value == 1:
+        none = apart.with_columns(pl.lit(0.0).alias("hit@3"))
+        for values in (none, without_range.rename({"x": "hit@3"})):
+            row = rf.gate(
+                given, "hit@3", baseline="old", margin=margin, undecided="pass", paired=False
+            )
+            assert row["passed"].item()
 
 
 def test_gate_of_rare_values_is_undecided():

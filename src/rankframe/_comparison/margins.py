@@ -182,6 +182,8 @@ def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) ->
     few = is_exact(len(gain.values), (gain.values != 0).sum(), alike)
     if few or _are_lost_hits(sure, gain):
         side = exact_side(gain, _baseline(sure), margin, traits.width, tail, sure.unit)
+        if trial.undecided == "fail" and side.p >= tail and (gain.values > 0).any():
+            side = _with_gains(side, int((gain.values > 0).sum()))
         if pair.human is not None and side.why is not None:
             side = side._replace(why=notes.of_human(side.why))
         return side
@@ -205,9 +207,13 @@ def exact_side(
     loss = -lost.least_mean(0.0, -width, tail / (1 + margin.relative))
     why = notes.note("most_lost", losers=losers, loss=loss, **counted)
     p = float(p_of_losers(lost, margin, statistics.estimate(baseline), width, tail))
-    if (winners := int((values > 0).sum())) and not decision.shows(p, tail):
-        why = notes.note("most_lost", **why.values, winners=winners)
     return Side(p, why)
+
+
+def _with_gains(side: Side, winners: int) -> Side:
+    """Say in a strict gate that gains do not count, which nothing bounds."""
+    assert side.why is not None
+    return side._replace(why=notes.note("most_lost", **side.why.values, winners=winners))
 
 
 def p_of_losers(

@@ -186,13 +186,15 @@ def _of_margin(
     of_zero = margins.numbers_without_margin(numbers["p_value"], sign * numbers["difference"])
     beyond = of_zero[decision.P_BEYOND]
     share, size = (margin.size, 0.0) if margin.relative else (0.0, margin.size)
+    alike = _no_spread(groups, names) if overlap is None else None
     if not margin.size and not isnan(beyond):
-        alike = _no_spread(groups, names) if overlap is None else None
         return {**of_zero, decision.EVIDENCE: notes.packed([alike])}
+    if alike is not None and trial.undecided == "pass" and not numbers["difference"]:
+        return margins.numbers_of((Side(why=alike),) * 2, 1.0, higher_is_better=higher)
     if why := margins.no_share_of(numbers["baseline_mean"], margin):
         return margins.numbers_of((Side(why=why),) * 2, nan, higher_is_better=higher)
     if overlap is None:  # without a spread, the exact test of the difference is that of its bound
-        alike = _no_spread(groups, names)
+        assert alike is not None
         loss = -sign * numbers["difference"] - share * numbers["baseline_mean"]
         sides = [_side_of_alike(groups, alike, margin, side, traits, trial) for side in (1, -1)]
         if loss > size:
@@ -285,7 +287,7 @@ def _side_of_alike(
         for less, amount, bound, least in bounds(Bound(0.0))
     )
     numbers = {"number": len(new.values), "others": len(old.values), "unit": unit}
-    return Side(p, notes.note("loss_of_groups", **numbers, loss=loss + 0.0))
+    return Side(p, notes.note("loss_of_groups", **numbers, loss=max(loss, 0.0)))
 
 
 def _exact_p(system: Group, baseline: Group) -> float:
