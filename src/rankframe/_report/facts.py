@@ -50,8 +50,7 @@ if TYPE_CHECKING:
 
 #: The least share of users without a list of a system that matters.
 MATTERS = 0.05
-OWN = "report: "  # prefix of columns that are computed in addition to the metrics
-_LISTED, _TOTAL = f"{OWN}listed", f"{OWN}total"
+_TOTAL = "report: total"  # a column that is computed in addition to the metrics
 RELEVANT = "number of relevant items"
 DIFFERS = "__rankframe_differs"  # p that a segment differs from the rest
 #: The groups of a truth of which a part was in the history.
@@ -250,7 +249,7 @@ def _read(call: ReportCall) -> Measurement:
     added: list[Metric] = [label for label in cuts["label"] if label not in names]
     columns, names_of_run = call.settings.columns, call.run.collect_schema().names()
     if call.truth is not None or columns.get("relevance", "relevance") in names_of_run:
-        added += [trec.num_relevant().alias(_TOTAL), trec.num_retrieved().alias(_LISTED)]
+        added.append(trec.num_relevant().alias(_TOTAL))
     question = ask(call.run, [*call.metrics, *added], call.truth, call.by, call.settings)
     values = evaluation.user_values(question)
     if call.human is not None:
@@ -364,9 +363,13 @@ def _cut_means(values: Measurement) -> pl.DataFrame | None:
     call, cuts = values.call, values.cuts
     if cuts.is_empty():
         return None
-    longest = values.rows[_LISTED].max() if _LISTED in values.rows.columns else None
-    if longest is not None:
-        cuts = cuts.filter((pl.col("k") <= longest) | (pl.col("k") <= call.k))
+    run, last = values.tables.run, pl.col("last").max()
+    places = run.frame.group_by(run.keys).agg(last=pl.len())
+    if run.rank is not None:
+        tied = pl.col("tied") - 1 if run.tied else 0
+        places = run.frame.select(last=pl.col(run.rank) + tied)
+    longest = places.select(pl.min_horizontal(last, call.settings.depth)).collect().item()
+    cuts = cuts.filter(pl.col("k") <= max(longest or 0, call.k))
     only = values.only(cuts["label"].to_list())
     return cutoff_curves.means_of(only, interval=True, confidence=call.trial.confidence).collect()
 
