@@ -99,9 +99,10 @@ def users_with_lists(joined: Joined) -> pl.LazyFrame:
     """Return each user with a nonempty list once, with the groups."""
     settings = joined.tables.settings
     listed = terms.is_listed if settings.depth is None else terms.rank <= settings.depth
+    rows = joined.placed.filter(listed)
     if settings.unjudged == "drop":
-        return joined.rows("listed").filter(listed & terms.is_judged).select(joined.keys).unique()
-    return joined.placed.filter(listed).select(joined.keys).unique()
+        rows = joined.rows("listed").filter(listed & terms.is_judged)
+    return rank_order.distinct(rows, joined.keys)
 
 
 # ------------------------------------------------------------------ deriving what is read
