@@ -21,6 +21,11 @@ _MADE = {
     **dict.fromkeys(("k", "users"), pl.Int64),
     **dict.fromkeys(("mean", "ci_low", "ci_high"), pl.Float64),
 }
+#: What is drawn of a summary.
+DRAWN = (
+    *("metric", "users", summaries.SELECTED.alias("selected"), "num_missed"),
+    *("mean", "ci_low", "ci_high"),
+)
 
 
 @adapters.takes_any_frame
@@ -116,8 +121,7 @@ def means_of(values: Values, *, interval: bool, confidence: float) -> pl.LazyFra
         if interval
         else summaries.description_of(values)
     )
-    missed = summaries.SELECTED.alias("selected"), pl.col("num_missed")
-    return summary.select(*values.by, "metric", "users", *missed, "mean", "ci_low", "ci_high")
+    return summary.select(*values.by, *DRAWN)
 
 
 def changes_of(values: Values, baseline: object, confidence: float) -> pl.LazyFrame:

@@ -161,7 +161,7 @@ def numbers_of(call: ReportCall, advance: Advance) -> Numbers:
     of_users = [name for name in names if name in rows.columns]
     with_values = [name for name in [decides, *names] if name in of_users and rows[name].count()]
     user_metric = with_values[0] if with_values else None
-    means = results.means_of(values.only(names, corrected=True), call.trial, "report").collect()
+    means, cut_means = _means(values, names)
     systems = _ordered(means, values)
     compared = served = listed = harmed = of_relevant = moves = None
     users = pl.col(values.values.user).count().alias("users")
@@ -196,7 +196,7 @@ def numbers_of(call: ReportCall, advance: Advance) -> Numbers:
     if listed is not None and listed.to_judge:  # those with lists on the page
         to_judge = [person.user for person in listed.to_judge]
     advance(1)
-    cut_means = over_k = _cut_means(values)
+    over_k = cut_means
     if cut_means is not None and others and call.trial.paired:
         names_at_k = cut_means["metric"].unique(maintain_order=True).to_list()
         over_k = _cut_changes(values, names_at_k, [call.trial.baseline, *shown])
@@ -358,20 +358,30 @@ def _ordered(means: pl.DataFrame, values: Measurement) -> list[object]:
     return [baseline, *(name for name in names if name != baseline)]
 
 
-def _cut_means(values: Measurement) -> pl.DataFrame | None:
-    """Average each metric at several cut-offs, up to the length of the lists."""
-    call, cuts = values.call, values.cuts
-    if cuts.is_empty():
-        return None
-    run, last = values.tables.run, pl.col("last").max()
+def _labels_of_cuts(values: Measurement) -> list[str]:
+    """Return the labels at several cut-offs, up to the length of the lists."""
+    call, run, last = values.call, values.tables.run, pl.col("last").max()
     places = run.frame.group_by(run.keys).agg(last=pl.len())
     if run.rank is not None:
         tied = pl.col("tied") - 1 if run.tied else 0
         places = run.frame.select(last=pl.col(run.rank) + tied)
     longest = places.select(pl.min_horizontal(last, call.settings.depth)).collect().item()
-    cuts = cuts.filter(pl.col("k") <= max(longest or 0, call.k))
-    only = values.only(cuts["label"].to_list())
-    return cutoff_curves.means_of(only, interval=True, confidence=call.trial.confidence).collect()
+    return values.cuts.filter(pl.col("k") <= max(longest or 0, call.k))["label"].to_list()
+
+
+def _means(values: Measurement, names: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Average the metrics, and each at several cut-offs: together, they share each resample."""
+    call, at_cuts = values.call, _labels_of_cuts(values) if len(values.cuts) else []
+    groups = [[*dict.fromkeys([*names, *at_cuts])]] if call.human is None else [names, at_cuts]
+    tables = [
+        results.means_of(values.only(group, corrected=place == 0), call.trial, "report").collect()
+        for place, group in enumerate(groups)
+    ]
+    means, cut_means = (
+        table.filter(pl.col("metric").is_in(of)).sort(call.by, summaries.in_requested_order(of))
+        for table, of in ((tables[0], names), (tables[-1], at_cuts))
+    )
+    return means, cut_means.select(call.by, *cutoff_curves.DRAWN) if at_cuts else None
 
 
 def _cut_changes(
