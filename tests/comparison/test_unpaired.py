@@ -411,7 +411,7 @@ def test_constant_guardrail_is_judged_as_that_of_pairs(users, value, margin):
         none = apart.with_columns(pl.lit(0.0).alias("hit@3"))
         for values in (none, without_range.rename({"x": "hit@3"})):
             row = rf.gate(
-                given, "hit@3", baseline="old", margin=margin, undecided="pass", paired=False
+                values, "hit@3", baseline="old", margin=margin, undecided="pass", paired=False
             )
             assert row["passed"].item()
 
