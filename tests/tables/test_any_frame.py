@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow
 import pytest
 import scipy.sparse
+from every_metric import OF_TIER
 from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
@@ -316,6 +317,70 @@ def test_dictionaries_are_text_and_huge_integers_are_integers():
         assert_equal(rf.evaluate(run, "ndcg@2", "rr", truth=TRUTH), expected)
     wide = adapters._of_arrow(connection.sql("SELECT 1::HUGEINT << 100 AS user"))
     assert wide.schema["user"].is_decimal()
+
+
+CODED = pl.DataFrame(
+    {
+        "user": ["b", "b", "b", "b", "a", "a", "c", "c", "d"],
+        "item": ["z", "x", "y", "w", "x", "z", "y", "x", "v"],
+        "score": [2.0, 1.0, 1.0, 1.0, 3.0, 3.0, 0.5, 0.5, 1.0],
+        "team": ["low", "low", "low", "low", "high", "high", "mid", "mid", "high"],
+    }
+)
+GRADED = pl.DataFrame(
+    {
+        "user": ["b", "b", "b", "a", "a", "c", "e"],
+        "item": ["y", "q", "z", "z", "x", "x", "p"],
+        "relevance": [2, 1, 0, 1, 3, 1, 1],
+    }
+)
+
+
+def with_categories(frame, *names, ordered=False):
+    """Give each table codes of its own: from the last name to the first, behind one of no row."""
+    frame = frame.to_pandas()
+    for name in names:
+        kind = pd.CategoricalDtype(
+            ["unused", *sorted(frame[name].dropna().unique())[::-1]], ordered
+        )
+        frame[name] = frame[name].astype(kind)
+    return frame
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("options", [{}, {"by": "team", "users": "both"}])
+def test_categories_of_pandas_give_what_their_names_give(options, ordered):
+    run = with_categories(CODED, "user", "item", "team", ordered=ordered)
+    labels = [*OF_TIER]
+    expected = rf.per_user(CODED, *labels, truth=GRADED, **options)
+    for truth in (with_categories(GRADED, "user", "item", ordered=ordered), GRADED.to_pandas()):
+        values = rf.per_user(run, *labels, truth=truth, **options)
+        names = {"user", "team"} & {*values}
+        assert {str(values[name].dtype) for name in names} == {"category"}
+        assert_frame_equal(adapters.to_polars(values, "values"), expected)
+        means = rf.evaluate(run, *labels, truth=truth, **options)
+        assert_frame_equal(
+            adapters.to_polars(means, "means"), rf.evaluate(CODED, *labels, truth=GRADED, **options)
+        )
+    index = run.set_index(["user", "item"])
+    values = rf.per_user(index, *labels, truth=GRADED.to_pandas(), **options)
+    assert_frame_equal(adapters.to_polars(values, "values"), expected)
+
+
+def test_categories_of_pandas_have_the_type_of_their_names():
+    numbers = pd.DataFrame({"n": pd.Categorical([2, None, 1]), "none": pd.Categorical([None] * 3)})
+    assert adapters.to_polars(numbers, "run").to_dict(as_series=False) == {
+        "n": [2, None, 1],
+        "none": [None, None, None],
+    }
+    assert adapters.to_polars(numbers, "run").dtypes == [pl.Int64, pl.Null]
+
+
+def test_errors_name_categories_of_pandas():
+    twice = pd.concat([with_categories(CODED, "user", "item", "team")] * 2)
+    with pytest.raises(rf.RankingDataError, match="'b'") as error:
+        rf.evaluate(twice, "ndcg", truth=with_categories(GRADED, "user", "item"))
+    assert "unused" not in str(error.value)
 
 
 def test_columns_of_one_name_are_an_error(refused):

@@ -260,7 +260,9 @@ def to_caller_type(
     if not _is_pandas(like):
         return cast("FrameT", frame)
     if not new_columns:
-        converted = _to_pandas(_narrowed(frame))
+        texts = {name for name, dtype in frame.schema.items() if dtype == pl.String}
+        categories = dict.fromkeys(texts.intersection(_categories(like)), "category")
+        converted = _to_pandas(_narrowed(frame)).astype(categories)
         if (order := order_of(frame)) is not None:
             note_order(converted, order[0], [*order[1].categories])
         return cast("FrameT", converted)
@@ -409,7 +411,10 @@ def _is_pandas(frame: object) -> TypeGuard["pd.DataFrame"]:
 
 
 def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
-    """Convert, with the named levels of the index as columns; NaN becomes null."""
+    """Convert, with the named levels of the index as columns; NaN becomes null.
+
+    Names of categories become text, as those of an Arrow dictionary do.
+    """
     labels = [str(label) for label in frame.columns]
     for label in labels:
         if labels.count(label) > 1:
@@ -419,8 +424,12 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
     sparse = [label for label in labels if str(source[label].dtype).startswith("Sparse")]
     dense = {label: cast("Any", source[label]).sparse.to_dense() for label in sparse}
     source = source.assign(**dense)
+    coded = [*_categories(source)]
+    plain: pd.DataFrame = source.assign(**dict.fromkeys(coded, 0))
     try:
-        converted = pl.from_pandas(source, include_index=bool(_levels(frame)))
+        texts = {label: _text_of_codes(source[label]) for label in coded}
+        converted = pl.from_pandas(plain, include_index=bool(_levels(frame))).with_columns(**texts)
+        converted = converted.with_columns(pl.col(pl.Categorical).cast(pl.String))  # of the index
     except Exception:
         for label in labels:
             try:
@@ -433,10 +442,23 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
     if (order := order_of(frame)) is not None and order[0] in converted.columns:
         converted = with_order_of_names(converted, *order)
     # pandas has no type for "no value at all", and calls it object or float
-    untyped = [name for name in labels if source[name].dtype == object or frame.empty]
+    untyped = [
+        name for name in labels if source[name].dtype == object or name in coded or frame.empty
+    ]
     return converted.with_columns(
         pl.col(name).cast(pl.Null) for name in untyped if converted[name].null_count() == len(frame)
     )
+
+
+def _categories(frame: "pd.DataFrame") -> Iterable[str]:
+    """Name the columns of categories."""
+    return (str(label) for label, dtype in frame.dtypes.items() if str(dtype) == "category")
+
+
+def _text_of_codes(column: "pd.Series[Any]") -> pl.Series:
+    """Copy each name by its code: Polars' own conversion codes the name of every row again."""
+    pa: Any = importlib.import_module("pyarrow")
+    return pl.Series(pa.Array.from_pandas(column).dictionary_decode())
 
 
 def _narrowed(frame: pl.DataFrame) -> pl.DataFrame:
