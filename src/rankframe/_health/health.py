@@ -14,7 +14,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Duplicates, Settings
 from rankframe._request.labels import PREFIX
 from rankframe._request.types import Frame, FrameT, Runs, Truth, Types
-from rankframe._tables import adapters, readers, rules, run_dicts
+from rankframe._tables import adapters, rank_order, readers, rules, run_dicts
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import Problem, RankingDataError, option
 
@@ -260,7 +260,7 @@ def _groups(tables: Tables, order: tuple[str, pl.Enum] | None) -> pl.DataFrame |
     frames = [table.frame.select(pl.col(n).cast(t) for n, t in types.items()) for table in both]
     if order is not None and by == [order[0]]:
         frames.append(pl.LazyFrame({by[0]: order[1].categories}, schema=types))
-    return pl.concat(frames).unique().sort(by).collect(engine="streaming")
+    return rank_order.distinct(pl.concat(frames), by).sort(by).collect(engine="streaming")
 
 
 def _plan(section: Section) -> pl.LazyFrame:
