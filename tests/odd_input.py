@@ -746,7 +746,7 @@ def cases() -> dict[str, list[Case]]:
                 TRUTH,
                 "run, column 'model': no user is in two of its groups, and the truth has no such "
                 "column, so each user would count as a miss in every other group: join the column "
-                "to the truth. Offending row: model='a', user=1, item=10, rank=1",
+                "to the truth, or pass users='both'. Offending row: model='a', user=1, item=10, rank=1",
                 options={"by": "model"},
             ),
             Case(

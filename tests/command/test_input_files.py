@@ -270,12 +270,21 @@ def test_files_that_are_not_one_table(folder, files, said):
     assert said_by("evaluate runs truth.parquet -m map").startswith(said)
 
 
-def test_a_line_of_a_table_with_too_many_fields_is_named(folder):
-    for name, text in {"a": "1,a,1\n", "b": "1,a,1\n2,b,1,9\n"}.items():
-        Path("runs").mkdir(exist_ok=True)
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("2,b,1,9", "4 fields and the header 3: quote a field that holds the separator"),
+        ("2,b", "2 fields and the header 3: leave the field of a missing value empty"),
+        ("2", "1 field and the header 3: leave the field of a missing value empty"),
+        ('2,"b,c"', "2 fields and the header 3: leave the field of a missing value empty"),
+    ],
+)
+def test_a_line_of_a_table_with_other_fields_is_named(folder, line, said):
+    Path("runs").mkdir(exist_ok=True)
+    for name, text in {"a": "1,a,1\n", "b": f"1,a,1\n{line}\n"}.items():
         Path(f"runs/{name}.csv").write_text(f"user,item,rank\n{text}")
     text = said_by("evaluate runs truth.parquet -m map")
-    assert text.startswith("runs/b.csv, line 3: it has 4 fields and the header 3: ")
+    assert text == f"runs/b.csv, line 3: it has {said}: {line.replace(chr(34), '')!r}"
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "ndjson", "trec"])

@@ -259,8 +259,8 @@ CASES = {
         {**RUN, "fold": [1, 1, 1, 2, 2]},
         TRUTH,
         "run, column 'fold': no user is in two of its groups, and the truth has no such column, "
-        "so each user would count as a miss in every other group: join the column to the truth. "
-        "Offending row: fold=1, user=1, item=1, rank=1",
+        "so each user would count as a miss in every other group: join the column to the truth, "
+        "or pass users='both'. Offending row: fold=1, user=1, item=1, rank=1",
         options={"by": "fold"},
     ),
     # at the call: roles and types

@@ -566,7 +566,7 @@ def _typed(file: _File, texts: Collection[str | None], ids: Collection[str | Non
             with contextlib.suppress(pl.exceptions.PolarsError):
                 counted = _counted(file, texts, ids, _sizes.FIRST_ROWS)
         try:
-            rows, typed = counted or _counted(file, texts, ids, None) or (0, file)
+            rows, typed, is_full = counted or _counted(file, texts, ids, None) or (0, file, True)
         except pl.exceptions.ComputeError as error:
             if "more fields than" in str(error):
                 _raise_at_row(file)
@@ -575,6 +575,8 @@ def _typed(file: _File, texts: Collection[str | None], ids: Collection[str | Non
                 raise
             # Polars takes digits of any script for numbers, and does not read them
             return _typed(file, {*texts, file.names.get(column[1], column[1])}, ids)
+        if not is_full and any(_has_short_line(source, file.form) for source in file.sources):
+            _raise_at_row(file)
     if not rows:
         msg = f"{file.name}: it is empty"
         raise ValueError(msg)
@@ -583,8 +585,10 @@ def _typed(file: _File, texts: Collection[str | None], ids: Collection[str | Non
 
 def _counted(
     file: _File, texts: Collection[str | None], ids: Collection[str | None], most: int | None
-) -> tuple[int, _File] | None:
-    """Infer types and count rows; None if the first rows may not show the types of all.
+) -> tuple[int, _File, bool] | None:
+    """Infer types, count rows, and tell whether no field is empty.
+
+    Return None if the first rows may not show the types of all.
 
     Inferring them from all rows takes four times as long as reading the file.
     """
@@ -611,7 +615,8 @@ def _counted(
         return _stacked(parts)
 
     typed = scanned([])
-    has_ids = [name for name in typed.collect_schema() if name in ids]
+    has = typed.collect_schema()
+    has_ids = [name for name in has if name in ids]
     alike = [_as_integer(name).cast(pl.String).eq_missing(pl.col(name)).all() for name in has_ids]
     every = pl.sum_horizontal(pl.all().count()).alias("every")
     finite = pl.all_horizontal(pl.lit(value=True), cs.float().is_finite().all()).alias("finite")
@@ -619,7 +624,7 @@ def _counted(
     if most and not row[2]:  # nan and infinity would be text
         return None
     whole = [*itertools.compress(has_ids, row[3:])]
-    return row[0], file._replace(frame=scanned(whole), whole=whole)
+    return row[0], file._replace(frame=scanned(whole), whole=whole), row[1] == row[0] * len(has)
 
 
 def _is_plain(source: Path | bytes | str) -> bool:
@@ -631,6 +636,16 @@ def _is_plain(source: Path | bytes | str) -> bool:
         pieces = itertools.chain([start], iter(lambda: file.read(_sizes.BYTES_READ), b""))
         is_packed = not start.isascii() or b"\x01" in start
         return not is_packed and not any(byte in piece for piece in pieces for byte in b" +")
+
+
+def _has_short_line(source: Path | bytes | str, form: str) -> bool:
+    """Whether a line may have fewer fields than the first: what it lacks is read as null."""
+    if isinstance(source, str):
+        return False
+    separator = (_SEPARATORS[form] or ",").encode()
+    with _lines_of(source) as lines:
+        fields = next(lines, b"").count(separator)
+        return any(line.count(separator) < fields or b'"' in line for line in lines)
 
 
 def _as_integer(name: str) -> pl.Expr:
@@ -658,18 +673,20 @@ def _with_numbers(file: _File, names: Collection[str | None]) -> _File:
 
 
 def _raise_at_row(file: _File, column: str | None = None) -> None:
-    """Raise for the first row of CSV that is too long, or has no number in a column."""
+    """Raise for the first row of CSV of another length, or without a number in a column."""
     header: list[str] = []
     for where, row in _rows_of(file):
         if not header or row == header:
             header = row
-        elif len(row) > len(header):
-            fields = f"it has {len(row)} fields and the header {len(header)}"
+        elif row and len(row) != len(header):
+            fields = f"it has {len(row)} field{'s'[: len(row) > 1]} and the header {len(header)}"
             cure = "quote a field that holds the separator"
+            if len(row) < len(header):
+                cure = "leave the field of a missing value empty"
             msg = f"{where}: {fields}: {cure}: {','.join(row)[:200]!r}"
             raise ValueError(msg)
         elif column is not None and row:
-            text = row[header.index(column)] if len(row) == len(header) else ""
+            text = row[header.index(column)]
             if text and not _formats.is_number(text):
                 problem = "is not a number (leave the field of a missing one empty)"
                 if text.lower() in ("true", "false"):

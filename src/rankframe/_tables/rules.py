@@ -415,7 +415,9 @@ def raise_if_no_match(run: Table, truth: Table, *, users: Policy = "truth") -> N
         if groups.select(pl.col("len").max()).collect().item() == 1:
             if not counts_misses(users):
                 continue
-            raise broken_row(run.name, name, split_users_text(truth.name), _first_row(run))
+            both = f", or pass {option('users', 'both')}" if truth.name in TRUTHS else ""
+            text = f"{split_users_text(truth.name)}{both}"
+            raise broken_row(run.name, name, text, _first_row(run))
         if is_fold(name):
             raise shared_folds(run, truth, name, _first_row(run))
 
