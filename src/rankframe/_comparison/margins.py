@@ -182,8 +182,9 @@ def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) ->
     few = is_exact(len(gain.values), (gain.values != 0).sum(), alike)
     if few or _are_lost_hits(sure, gain):
         side = exact_side(gain, _baseline(sure), margin, traits.width, tail, sure.unit)
-        if trial.undecided == "fail" and side.p >= tail and (gain.values > 0).any():
-            side = _with_gains(side, int((gain.values > 0).sum()))
+        gains = int((gain.values > 0).sum())
+        if trial.undecided == "fail" and gains and not decision.shows(side.p, tail):
+            side = _with_gains(side, gains)
         if pair.human is not None and side.why is not None:
             side = side._replace(why=notes.of_human(side.why))
         return side
