@@ -939,6 +939,14 @@ def test_curves_go_to_the_end_of_the_longest_list():
     assert made.tables["cut-offs"]["k"].max() > 3
 
 
+def test_curves_go_to_the_end_of_a_long_tie():
+    ties = pl.DataFrame({"item": range(256), "rank": [1] + [2] * 255, "tied": [1] + [255] * 255})
+    ties = ties.with_columns(pl.lit(1).alias("user"), pl.col("rank", "tied").cast(pl.UInt8))
+    truth = pl.DataFrame({"user": [1], "item": [0]})
+    made = rf.report(dict.fromkeys(["old", "new"], ties), "ndcg@3", truth=truth, baseline="old")
+    assert made.tables["cut-offs"]["k"].max() == 20
+
+
 def test_saved_report_explores_itself_by_default(report, tmp_path):
     report.save(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text("utf-8") == page_of(report)
@@ -953,6 +961,11 @@ def test_metric_of_all_lists_may_decide(metrics):
     for row in rf.compare(RUN, *metrics, **options).iter_rows(named=True):
         got = compared.filter(metric=row["metric"])["difference"].to_list()
         assert got == pytest.approx([row["difference"]])
+    cuts = report.tables["cut-offs"].filter(metric="coverage")
+    ks = cuts["k"].unique().sort().to_list()
+    at_k = rf.stats.at_k(RUN, "coverage", k=ks, by="model", truth=TRUTH, items=options["items"])
+    assert 1 in ks
+    assert_frame_equal(cuts, at_k.sort("model", "k").select(cuts.columns))
     assert metrics[0] in report.html()
 
 

@@ -364,7 +364,7 @@ def _labels_of_cuts(values: Measurement) -> list[str]:
     places = run.frame.group_by(run.keys).agg(last=pl.len())
     if run.rank is not None:
         tied = pl.col("tied") - 1 if run.tied else 0
-        places = run.frame.select(last=pl.col(run.rank) + tied)
+        places = run.frame.select(last=rules.as_rank(run.rank) + tied)
     longest = places.select(pl.min_horizontal(last, call.settings.depth)).collect().item()
     return values.cuts.filter(pl.col("k") <= max(longest or 0, call.k))["label"].to_list()
 
