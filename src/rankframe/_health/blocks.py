@@ -51,7 +51,7 @@ def items_and_lists(table: Table, **any_of: pl.Expr) -> tuple[pl.DataFrame, pl.D
     of_list = lists.select(group * width * number + pl.int_range(number)).to_series()
     list_of = is_new.cum_sum() - 1
     codes = (rows[item].cast(pl.Int64) - least) * number + of_list.gather(list_of)
-    codes = codes.sort(multithreaded=False)
+    codes = codes.sort()
     if (codes[1:] == codes[:-1]).any():
         return None
     codes //= number

@@ -18,8 +18,8 @@ from rankframe._tables.table import Tables
 class ReportCall(NamedTuple):
     """The parameters of a report, checked."""
 
-    run: pl.LazyFrame
-    truth: pl.LazyFrame | None
+    run: pl.DataFrame | pl.LazyFrame
+    truth: pl.DataFrame | pl.LazyFrame | None
     metrics: Sequence[Metric]
     by: str
     segments: Sequence[str]

@@ -489,7 +489,7 @@ def _with_seen(values: Measurement, counted: pl.DataFrame) -> Measurement | None
     history = adapters.to_lazy(source, "history").select(keys).unique()
     schema = call.truth.collect_schema()
     history = history.cast({key: schema[key] for key in keys}).with_columns(pl.lit(1).alias(SEEN))
-    truth = call.truth.join(history, on=keys, how="left", maintain_order="left")
+    truth = call.truth.lazy().join(history, on=keys, how="left", maintain_order="left")
     group = pl.when(pl.col(SEEN) == 1).then(pl.lit(_SEEN)).otherwise(pl.lit(_UNSEEN))
     truth = truth.with_columns(group.cast(pl.Enum([_SEEN, _UNSEEN])).alias(SEEN))
     return values._replace(call=call._replace(truth=truth))
@@ -555,9 +555,9 @@ def _users_in(values: Measurement, name: str) -> pl.DataFrame:
     call = values.call
     question = ask(call.run, call.metrics, call.truth, [name], call.settings)
     question = segments_of.with_columns(question)
-    source, kind = cast("pl.LazyFrame | None", question.truth), "truth"
+    source, kind = cast("pl.LazyFrame | pl.DataFrame | None", question.truth), "truth"
     if source is None:
-        source, kind = cast("pl.LazyFrame", question.frame), "judged table"
+        source, kind = cast("pl.LazyFrame | pl.DataFrame", question.frame), "judged table"
     columns = source.collect_schema().names()
     if name not in columns:
         choices = ", ".join(map(repr, columns))
@@ -567,7 +567,7 @@ def _users_in(values: Measurement, name: str) -> pl.DataFrame:
     if name == user:
         msg = f"{option('by', name)} names the column of the users: name one that splits them"
         raise ValueError(Problem(msg))
-    return source.select(user, name).unique().collect().sort(user, name)
+    return source.lazy().select(user, name).unique().collect().sort(user, name)
 
 
 def _values_in_segments(values: Measurement, segments: pl.DataFrame) -> Values:
@@ -602,7 +602,7 @@ def _health(call: ReportCall) -> pl.DataFrame:
         **settings.columns,
     )
     # the call has read the grades; a column of 0 and 1 that is left is a cluster or a weight
-    return counted.filter(pl.col("what") != "unread_grades").collect()
+    return adapters.to_lazy(counted, "health").filter(pl.col("what") != "unread_grades").collect()
 
 
 def _unjudged(

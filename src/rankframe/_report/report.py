@@ -298,7 +298,7 @@ def report(
         trial = trial._replace(primary=first if primary is None else primary)
     call = ReportCall(
         run=run,
-        truth=None if truth is None else adapters.to_lazy(truth, "truth"),
+        truth=None if truth is None else adapters.to_polars(truth, "truth"),
         human=human,
         metrics=metrics,
         by=system,
@@ -336,7 +336,7 @@ def _numbers(call: ReportCall, *, own_system: bool) -> Numbers:
     except RankingDataError:
         if own_system:  # what is wrong with the caller's own tables is said of these
             run, options = call.run.drop(call.by), cast("Any", {**call.options, "model": None})
-            evaluation.evaluate(run, *call.metrics, truth=call.truth, **options).collect()
+            evaluation.evaluate(run.lazy(), *call.metrics, truth=call.truth, **options).collect()
         raise
 
 
@@ -360,16 +360,18 @@ def _seconds(advance: Advance) -> Generator[None]:
             ticker.join()
 
 
-def _with_system(frame: Frame, truth: Truth | None, model: str | None) -> tuple[pl.LazyFrame, str]:
+def _with_system(
+    frame: Frame, truth: Truth | None, model: str | None
+) -> tuple[pl.DataFrame | pl.LazyFrame, str]:
     """Return the column of the systems; a run of one system gets one."""
     kind = "judged table" if truth is None else "run"
-    lazy = adapters.to_lazy(frame, kind)
+    run = adapters.to_polars(frame, kind)
     if model is not None:
-        return lazy, model
+        return run, model
     names = [*adapters.column_names(frame, kind)]
     names += [] if truth is None else adapters.column_names(truth, "truth")
     name = next(name for name in (keywords.MODEL, "system", "__system") if name not in names)
-    return lazy.with_columns(pl.lit("run").alias(name)), name
+    return run.with_columns(pl.lit("run").alias(name)), name
 
 
 def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
