@@ -49,7 +49,7 @@ _CALLS = {
     r"human\.join\(truth, on=('.*?'), how='semi'\)": r"human[human[\1].isin(truth[\1])]",
     r"human\.filter\(pl\.col\(\"drawn\"\) == \"random\"\)": 'human[human["drawn"] == "random"]',
     r"\.with_columns\(relevance=1\)": ".assign(relevance=1)",
-    r"\.with_columns\(pl\.col\((.*?)\)\.fill_null\('unknown'\)\)": r".fillna({\1: 'unknown'})",
+    r"\.with_columns\(pl\.col\((.*?)\)\.fill_null\('unknown'\)\)": r".astype({\1: object}).fillna({\1: 'unknown'})",
 }
 
 

@@ -118,7 +118,9 @@ def row_rules(table: Table) -> list[Rule]:
                 cure = f"judge with the same {option('by')}, {cure}"
             if role == "group" and isinstance(table.schema[name], pl.String):
                 call = f".with_columns(pl.col({name!r}).fill_null('unknown'))"
-                cure += table_code(table.name, call, f".fillna({{{name!r}: 'unknown'}})")
+                column = f"{{{name!r}: object}}"  # a category takes no new name
+                in_pandas = f".astype({column}).fillna({{{name!r}: 'unknown'}})"
+                cure += table_code(table.name, call, in_pandas)
             missing = missing_rules(table, name, role, cure)
             if (alone := _is_alone(table, name)) is not None:
                 missing = [rule._replace(broken=rule.broken & ~alone) for rule in missing]
