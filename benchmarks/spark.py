@@ -39,8 +39,7 @@ METRICS = {
     "ap(divide_by=attainable)@10": ("meanAveragePrecisionAt", 10),
 }
 AHEAD, AHEAD_OF_SQL, COST, GROWTH = 10, 1.5, 6, 1.3
-SIZES = [5, 20, 50]  # millions of rows
-LARGE = 20  # from here on two rounds are enough
+SIZES = [5, 10]  # millions of rows
 
 
 def session(memory: str) -> SparkSession:
@@ -93,10 +92,10 @@ def one_table(spark: SparkSession, millions: int) -> Form:
     judged = spark.read.parquet(str(path))
     return Form(
         "judged table",
-        partial(rankframe.spark.evaluate, judged, *METRICS),
+        partial(rankframe.spark.evaluate, judged, *METRICS, users="truth"),
         partial(peer.pairs_of_judged, judged),
         partial(spark_sql.means_of_judged, judged),
-        partial(rf.evaluate, pl.scan_parquet(path), *METRICS),
+        partial(rf.evaluate, pl.scan_parquet(path), *METRICS, users="truth"),
     )
 
 
@@ -171,12 +170,12 @@ def main() -> int:
     """Measure, and say which targets are met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="millions of rows")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--memory", default="4g", help="of Spark's Java heap")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--memory", default="8g", help="of Spark's Java heap")
     options = parser.parse_args()
     spark = session(options.memory)
     rows = [
-        measure(form(spark, millions), millions, 2 if millions >= LARGE else options.rounds)
+        measure(form(spark, millions), millions, options.rounds)
         for millions in options.sizes
         for form in (two_tables, one_table)
     ]
