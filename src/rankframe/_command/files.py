@@ -639,7 +639,10 @@ def _is_plain(source: Path | bytes | str) -> bool:
 
 
 def _has_short_line(source: Path | bytes | str, form: str) -> bool:
-    """Whether a line may have fewer fields than the first: what it lacks is read as null."""
+    """Whether a line may have fewer fields than the first: what it lacks is read as null.
+
+    An address is not read for this.
+    """
     if isinstance(source, str):
         return False
     separator = (_SEPARATORS[form] or ",").encode()

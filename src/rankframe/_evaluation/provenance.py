@@ -108,10 +108,11 @@ def provenance(
     with probability 2⁻³².
 
     A checksum is computed modulo 2⁶⁴. The values of a row are its groups, user, item, subtopic,
-    rank or score, and relevance: integers and booleans as they are, the bits of floats, and the
-    first 8 bytes of the SHA-256 of text; null and NaN are 0xBF58476D1CE4E5B9. From x = 0, each
-    value v makes x = (x + v) * 0x9E3779B97F4A7C15. Then x is mixed by the last three lines of
-    SplitMix64, and the sum over rows is printed in hexadecimal.
+    rank or score, and relevance: integers and booleans as they are, times in their unit, the bits
+    of floats, and the first 8 bytes of the SHA-256 of text; bytes are hexadecimal text, integers of
+    128 bits decimal text. Null and NaN are 0xBF58476D1CE4E5B9. From x = 0, each value v makes
+    x = (x + v) * 0x9E3779B97F4A7C15. Then x is mixed by the last three lines of SplitMix64, and the
+    sum over rows is printed in hexadecimal.
 
     Examples
     --------
