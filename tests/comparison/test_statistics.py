@@ -257,3 +257,15 @@ def test_dividing_all_values_changes_no_p_value(test):
             values = [name for name in frame.columns if name not in ("model", "user")]
             p = rf.compare(frame, *values, **options, details=True)["p_value"]
             assert p.to_list() == pytest.approx([p[0]] * 4, abs=1e-12), (users, seed)
+
+
+def test_skewness_of_a_weighted_mean_is_that_of_its_influences():
+    values, weights = [0.0, 0.1, 0.2, 0.9, 0.4], [1.0, 4.0, 2.0, 1.0, 3.0]
+    shares = [weight / sum(weights) for weight in weights]
+    mean = sum(share * value for share, value in zip(shares, values, strict=True))
+    parts = [s / (1 - s) * (value - mean) for s, value in zip(shares, values, strict=True)]
+    center = sum(parts) / len(parts)
+    second, third = (sum((part - center) ** n for part in parts) / len(parts) for n in (2, 3))
+    number = 1 / sum(share**2 for share in shares)
+    matrix = st.Sample(np.array(values)[:, None], np.array(weights)[:, None])
+    assert st.estimate(matrix).skew == pytest.approx([third / second**1.5 / number**0.5])
